@@ -25,7 +25,7 @@ use crate::engine::{Engine, EngineSettings};
 use crate::host::models::LiveModels;
 use crate::host::traced_runs::traced;
 use crate::host::trust::Trust;
-use crate::host::{Dirs, consent, models};
+use crate::host::{Dirs, consent, models, traced_runs};
 use crate::log::bus::LogLimits;
 use crate::log::event::{StopClass, World};
 use crate::scenario::catalogue::RequestedModel;
@@ -231,6 +231,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     // The runs have ended; a disk that hangs must not hold the operator. The timer needs the runtime.
     let notes = own.block_on(async { tokio::time::timeout(STORE_GRACE, stored.finish()).await });
     stored.end_waits();
+    let unsent = own.block_on(traced_runs::finish());
     // Tasks that still wait for a disk or a pager are abandoned.
     own.shutdown_background();
     runtime.shutdown_background();
@@ -248,7 +249,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
             let late = || {
                 vec!["the store did not answer in time: the end of a run may be missing".to_owned()]
             };
-            for note in first.into_iter().chain(notes.unwrap_or_else(|_| late())) {
+            for note in first.into_iter().chain(notes.unwrap_or_else(|_| late())).chain(unsent) {
                 print_message(&visible(&note));
             }
             let Some(((program_code, report), output)) = program else {

@@ -526,7 +526,6 @@ mod with_store {
     use crate::engine::RunKeeper;
 
     use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns, retention};
-    use crate::host::traced_runs;
     use crate::store::database::writer::LockWaits;
     use crate::terminal::effects::kept_runs::KeptRuns;
 
@@ -598,10 +597,9 @@ mod with_store {
         /// Waits until every run is stored, then removes what the configuration does not keep.
         /// Returns what went wrong, and what was removed.
         pub async fn finish(&self) -> Vec<String> {
-            let mut notes: Vec<String> = traced_runs::finish().await.into_iter().collect();
-            let Some(runs) = &self.runs else { return notes };
+            let Some(runs) = &self.runs else { return Vec::new() };
             runs.finish().await;
-            notes.extend(runs.take_notes());
+            let mut notes = runs.take_notes();
             let (keep, now) = (retention(&crate::host::config::user_config().store), now_ms());
             let database = runs.database().clone();
             let pruned = spawn_blocking(move || {

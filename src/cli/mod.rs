@@ -44,6 +44,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use self::args::{Cli, CliCommand, Global};
 use self::dashboard::DashboardArgs;
 use self::exit::Exit;
+use self::launch::print_notes;
 use self::streams::{StreamStyle, print_message, print_on_stderr, refuse};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::visible;
@@ -79,6 +80,10 @@ pub fn main() -> ExitCode {
             set_user_config(file.config.clone());
             use_keys(keys);
             let (otlp, content) = (cli.global.otlp.as_deref(), cli.global.otlp_content);
+            if otlp.is_some() && !plays_runs(&cli.command) {
+                let why = Refused::new("--otlp: this command plays no run that sends spans");
+                return refuse(&why.help("leave out --otlp"), Exit::Usage).into();
+            }
             if let Err(why) = traced_runs::use_target(otlp, content) {
                 return refuse(&why, Exit::Usage).into();
             }
@@ -90,6 +95,29 @@ pub fn main() -> ExitCode {
             dispatch(Cli { global, ..cli }, theme, &file).into()
         }
         Err(exit) => exit.into(),
+    }
+}
+
+/// Whether the runs of a command send spans, or it sends those of a kept run. Tests take simulated time.
+fn plays_runs(command: &Option<CliCommand>) -> bool {
+    match command {
+        None => true,
+        Some(CliCommand::Run(args)) => args.repeat.times.is_none() && !args.is_remote(),
+        Some(CliCommand::Watch(_) | CliCommand::Listen(_) | CliCommand::Acp(_)) => true,
+        #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
+        Some(CliCommand::Mcp(_)) => true,
+        #[cfg(feature = "store")]
+        Some(
+            CliCommand::Open(_)
+            | CliCommand::Resume(_)
+            | CliCommand::Fork(_)
+            | CliCommand::Export(_),
+        ) => true,
+        #[cfg(feature = "nats")]
+        Some(CliCommand::Runner(_)) => true,
+        #[cfg(any(unix, feature = "nats"))]
+        Some(CliCommand::Attach(_)) => true,
+        Some(_) => false,
     }
 }
 
@@ -373,7 +401,7 @@ fn start_log(global: &Global, to_file: bool) -> Result<Option<LogGuard>, Exit> {
 /// How long a command waits at its end for blocking threads.
 const BLOCKING_GRACE: Duration = Duration::from_millis(200);
 
-/// Runs to completion; abandons blocking threads after [`BLOCKING_GRACE`].
+/// Runs to completion, and sends the last spans; abandons blocking threads after [`BLOCKING_GRACE`].
 fn run_to_end(work: impl Future<Output = Exit>) -> Exit {
     match runtime() {
         Ok(runtime) => end_in(runtime, work),
@@ -382,7 +410,11 @@ fn run_to_end(work: impl Future<Output = Exit>) -> Exit {
 }
 
 fn end_in(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
-    let exit = runtime.block_on(work);
+    let exit = runtime.block_on(async {
+        let exit = work.await;
+        print_notes(traced_runs::finish().await.as_slice());
+        exit
+    });
     runtime.shutdown_timeout(BLOCKING_GRACE);
     exit
 }

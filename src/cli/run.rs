@@ -110,6 +110,17 @@ pub struct RunArgs {
     pub text: Option<String>,
 }
 
+impl RunArgs {
+    /// Whether a runner of a cluster plays the run.
+    pub fn is_remote(&self) -> bool {
+        #[cfg(feature = "nats")]
+        let is_remote = self.remote.on.is_some();
+        #[cfg(not(feature = "nats"))]
+        let is_remote = false;
+        is_remote
+    }
+}
+
 /// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
 /// no terminal.
 pub fn is_headless(args: &RunArgs) -> bool {
@@ -117,12 +128,8 @@ pub fn is_headless(args: &RunArgs) -> bool {
     let replays = args.replay.is_some();
     #[cfg(not(feature = "store"))]
     let replays = false;
-    #[cfg(feature = "nats")]
-    let is_remote = args.remote.on.is_some();
-    #[cfg(not(feature = "nats"))]
-    let is_remote = false;
     let only_headless = replays
-        || is_remote
+        || args.is_remote()
         || args.detach.detach
         || args.detach.detached
         || args.repeat.times.is_some()

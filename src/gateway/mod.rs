@@ -333,7 +333,7 @@ impl ToolRegistry {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tool with this name, or its MCP server if the tool has no limits of its own.
+    /// The tool with this name; for a tool of an MCP server without an entry, the entry of the server.
     pub fn get(&self, name: &ToolName) -> Option<&Arc<GuardedTool>> {
         let named = |name: &str| self.tools.iter().find(|it| it.guard.name().as_str() == name);
         named(name.as_str()).or_else(|| named(split_name(name.as_str())?.0))

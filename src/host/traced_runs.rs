@@ -21,12 +21,15 @@ static SENDER: OnceLock<Result<Arc<TraceSender>, String>> = OnceLock::new();
 /// address) or the configuration says so. `content`: with their texts.
 ///
 /// # Errors
-/// What is wrong with `url`, or with the headers of the configuration. Without `url` it is said when a run
-/// begins.
+/// What is wrong with `url`, or with the headers of the configuration; or `content` has no receiver. What is
+/// wrong with a configuration alone is said at the end of the program.
 pub fn use_target(url: Option<&str>, content: bool) -> Result<(), Refused> {
     let configured = &user_config().telemetry;
     if url.is_none() && configured.otlp.is_none() {
-        return Ok(());
+        return match content {
+            true => Err(Refused::new("--otlp-content: there is no receiver").help("add --otlp")),
+            false => Ok(()),
+        };
     }
     let target = target(url.filter(|url| !url.is_empty()), content);
     let sender = match target {
@@ -69,24 +72,28 @@ pub fn lost_text(delivery: &Delivery) -> String {
     format!("spans not sent: {lost} of {all}: {why}")
 }
 
-/// Where spans are sent: `url`, else what the configuration says, else the usual address.
+/// Where spans are sent: `url`, else what the configuration says, else the usual address. Headers and texts
+/// that the configuration allows are for the receiver that it names, and for no other.
 ///
 /// # Errors
 /// The address or a header is wrong, or a variable is not set.
 pub fn target(url: Option<&str>, content: bool) -> Result<TraceTarget, Refused> {
     let configured = &user_config().telemetry;
-    let address =
-        |url: &str| server_address("the receiver of spans", url, USUAL_ADDRESS).or_refuse("--otlp");
-    let own = configured.otlp.as_deref().map(address).transpose()?;
-    let url = match (url, &own) {
-        (Some(url), _) => address(url)?,
-        (None, Some(own)) => own.clone(),
-        (None, None) => address(USUAL_ADDRESS)?,
+    let address = |url: &str| server_address("the receiver of spans", url, USUAL_ADDRESS);
+    let own = configured.otlp.as_deref().map(address).transpose();
+    let (url, is_own) = match (url, own) {
+        (Some(url), own) => {
+            let url = address(url).or_refuse("--otlp")?;
+            let is_own = own.is_ok_and(|own| own.is_some_and(|own| own.origin() == url.origin()));
+            (url, is_own)
+        }
+        (None, own) => match own.or_refuse("[telemetry] otlp")? {
+            Some(own) => (own, true),
+            None => (address(USUAL_ADDRESS).or_refuse("--otlp")?, false),
+        },
     };
-    let has_texts = content || configured.content;
-    // A token is for the receiver that the configuration names, and for no other.
-    if own.is_none_or(|own| own.origin() != url.origin()) {
-        return Ok(TraceTarget { url, headers: Vec::new(), has_texts });
+    if !is_own {
+        return Ok(TraceTarget { url, headers: Vec::new(), has_texts: content });
     }
     let first = |mut missing: Vec<crate::tool::NotReady>| {
         Refused::new(format!("[telemetry] headers: {}", missing.remove(0)))
@@ -95,7 +102,7 @@ pub fn target(url: Option<&str>, content: bool) -> Result<TraceTarget, Refused> 
     let settings = ToolSettings::look_up(&configured.headers, &env).map_err(first)?;
     let headers = sendable_headers(&settings).map_err(first)?;
     let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    Ok(TraceTarget { url, headers, has_texts })
+    Ok(TraceTarget { url, headers, has_texts: content || configured.content })
 }
 
 /// The client for receivers, which may be on this machine.

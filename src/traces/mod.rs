@@ -4,6 +4,5 @@
 
 pub mod conventions;
 pub mod messages;
-mod observed;
 pub mod sender;
 pub mod spans;

@@ -193,6 +193,8 @@ impl TraceSender {
         for mut follower in followers {
             if timeout_at(until, &mut follower).await.is_err() {
                 follower.abort();
+                // At least its last span is lost.
+                self.counts.lose(1, "a run was not stored in time");
             }
         }
         let mut sending = None;
@@ -222,9 +224,10 @@ impl TraceSender {
     }
 }
 
-/// Sends these spans, with retries, and waits for the end.
+/// Sends these spans and waits for the end, with retries while the receiver is busy.
 pub async fn send_now(target: &TraceTarget, http: Http, spans: Vec<Span>) -> Delivery {
-    let (_ends, ending) = watch::channel(false);
+    // A receiver that is not there is reported at once.
+    let (_ends, ending) = watch::channel(true);
     let (receiver, mut delivery) = (Receiver::new(target, http, ending), Delivery::default());
     let mut spans = spans.into_iter().peekable();
     while spans.peek().is_some() {

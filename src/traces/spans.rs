@@ -12,15 +12,14 @@ use sha2::{Digest, Sha256};
 
 use super::conventions::{Known, row_of, words_of};
 use super::messages::{AnyKind, AnyValue, AnyValues, ERROR, KeyValue, OK, Span, SpanEvent, Status};
-use super::observed::{describe, is_lost};
 use crate::log::event::head::{ModelLabel, RunStarted};
 use crate::log::event::kind::{
-    AgentStep, Asks, CallStarted, ChatMessage, MessageRole, Purpose, QuestionAnswered, Reply,
-    StepState, Usage,
+    AgentStep, AnsweredBy, Asks, CallStarted, ChatMessage, MessageRole, Purpose, QuestionAnswered,
+    Reply, StepState, Usage,
 };
 use crate::log::event::result_text::reply_text;
 use crate::log::event::{Elapsed, Event, EventKind, SpanId, SpanKind, SpanState, StopReason};
-use crate::log::facts::observed::{SpanAbout, SpanRole};
+use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 
 /// Most events of a span: a call that is retried endlessly does not grow.
 const MAX_EVENTS: usize = 64;
@@ -34,15 +33,15 @@ const CLIENT: i32 = 3;
 
 /// Makes the spans of one run.
 pub struct RunSpans {
-    pub(super) has_texts: bool,
+    has_texts: bool,
     trace: Vec<u8>,
     /// What the ids of spans are hashes of.
     seed: Vec<u8>,
     head: Option<Arc<RunStarted>>,
     /// What the time of the log is added to, in nanoseconds since 1970.
     start_ns: u64,
-    pub(super) open: BTreeMap<SpanId, OpenSpan>,
-    /// The call of each attempt: an attempt has no span of its own.
+    open: BTreeMap<SpanId, OpenSpan>,
+    /// The open call of each attempt: an attempt has no span of its own.
     attempts: BTreeMap<SpanId, SpanId>,
     /// The messages of ended calls, for those that continue them. The oldest ones are forgotten.
     conversations: VecDeque<(SpanId, Vec<ChatMessage>)>,
@@ -52,8 +51,8 @@ pub struct RunSpans {
 }
 
 /// A span that has not ended.
-pub(super) struct OpenSpan {
-    pub(super) parent: SpanId,
+struct OpenSpan {
+    parent: SpanId,
     since_ns: u64,
     name: String,
     role: SpanRole,
@@ -61,14 +60,14 @@ pub(super) struct OpenSpan {
     events: Vec<SpanEvent>,
     call: Option<OpenCall>,
     /// Of a span of an observed run, what is known of it.
-    pub(super) observed: Option<SpanAbout>,
+    observed: Option<SpanAbout>,
     /// The steps of a coding agent that are open: their ids, titles and starts.
     steps: BTreeMap<Arc<str>, OpenStep>,
 }
 
 struct OpenCall {
     started: Box<CallStarted>,
-    attempts: u32,
+    attempts: Vec<SpanId>,
     usage: Usage,
     cost_usd: Option<f64>,
     reply: Option<Arc<Reply>>,
@@ -108,19 +107,22 @@ impl RunSpans {
         match &event.kind {
             EventKind::RunStarted(head) => self.begin(head, event.at),
             // The clock of the log did not count the time until then.
-            EventKind::RunResumed { downtime_ms, .. } => self.start_ns += downtime_ms * 1_000_000,
+            EventKind::RunResumed { downtime_ms, .. } => {
+                self.start_ns = self.start_ns.saturating_add(nanos_of_ms(*downtime_ms));
+            }
             EventKind::RunForked { .. } => {
                 let launch = self.head.as_ref().and_then(|head| head.launch.as_ref());
                 if let Some(forked) = launch.and_then(|launch| launch.forked.as_ref()) {
-                    self.start_ns = (forked.wall_ms * 1_000_000).saturating_sub(nanos(event.at));
+                    self.start_ns = nanos_of_ms(forked.wall_ms).saturating_sub(nanos(event.at));
                 }
             }
             EventKind::AnswerComposed { text, .. } => self.answer = Some(Arc::clone(text)),
             EventKind::CallStarted(call) => self.begin_call(event, call),
             EventKind::AttemptStarted { parent, .. } => {
-                self.attempts.insert(event.span, *parent);
-                if let Some(call) = self.call(event.span) {
-                    call.attempts += 1;
+                let open = self.open.get_mut(parent);
+                if let Some(call) = open.and_then(|open| open.call.as_mut()) {
+                    call.attempts.push(event.span);
+                    self.attempts.insert(event.span, *parent);
                 }
             }
             EventKind::AttemptAnswered(reply) => self.answered(event.span, reply),
@@ -157,7 +159,7 @@ impl RunSpans {
                 let about = serde_json::to_value(&asked.subject).unwrap_or_default();
                 self.note(event, "question", vec![("roundtable.cause", about["about"].clone())]);
             }
-            EventKind::QuestionAnswered(answered) => {
+            EventKind::QuestionAnswered(answered) if answered.by != AnsweredBy::Rule => {
                 self.note(event, "answer", vec![("roundtable.state", word_of_answer(answered))]);
             }
             EventKind::AgentStep(step) => self.take_step(event, step, to),
@@ -198,7 +200,7 @@ impl RunSpans {
         }
     }
 
-    pub(super) fn attributes(&self) -> AttributeList {
+    fn attributes(&self) -> AttributeList {
         AttributeList { list: Vec::new(), has_texts: self.has_texts }
     }
 
@@ -207,7 +209,7 @@ impl RunSpans {
     }
 
     fn begin(&mut self, head: &Arc<RunStarted>, at: Elapsed) {
-        self.start_ns = (head.wall_ms * 1_000_000).saturating_sub(nanos(at));
+        self.start_ns = nanos_of_ms(head.wall_ms).saturating_sub(nanos(at));
         let forked = head.launch.as_ref().and_then(|launch| launch.forked.as_ref());
         let forked = forked.map_or(0, |forked| forked.wall_ms);
         self.seed = format!("{} {} {forked} ", head.run, head.wall_ms).into_bytes();
@@ -219,14 +221,12 @@ impl RunSpans {
         attributes.known(Known::Workflow, head.scenario.as_str());
         attributes.known(Known::Kind, "CHAIN");
         attributes.known(Known::Operation, "invoke_workflow");
-        if self.has_texts {
-            attributes.known(Known::Input, &*head.goal);
-        }
+        attributes.known(Known::Input, &*head.goal);
         let name = format!("invoke_workflow {}", head.scenario);
         self.open(SpanId::RUN, SpanId::RUN, at, name, SpanRole::Step, attributes);
     }
 
-    pub(super) fn open(
+    fn open(
         &mut self,
         id: SpanId,
         parent: SpanId,
@@ -319,7 +319,7 @@ impl RunSpans {
         let parent = self.attempts.get(&call.parent).copied().unwrap_or(call.parent);
         self.open(event.span, parent, event.at, name, role, attributes).call = Some(OpenCall {
             started: Box::new(call.clone()),
-            attempts: 0,
+            attempts: Vec::new(),
             usage: Usage::default(),
             cost_usd: None,
             reply: None,
@@ -367,7 +367,7 @@ impl RunSpans {
     }
 
     /// Adds an event to the span that it is in: that of its call, or the nearest one around it that is open.
-    pub(super) fn note(&mut self, event: &Event, name: &str, about: Vec<(&'static str, Value)>) {
+    fn note(&mut self, event: &Event, name: &str, about: Vec<(&'static str, Value)>) {
         let time_unix_nano = self.time(event.at);
         let id = self.attempts.get(&event.span).copied().unwrap_or(event.span);
         let id = if self.open.contains_key(&id) { id } else { SpanId::RUN };
@@ -401,12 +401,13 @@ impl RunSpans {
         let (kind, operation) = words_of(SpanRole::Tool);
         attributes.known(Known::Kind, kind);
         operation.into_iter().for_each(|word| attributes.known(Known::Operation, word));
+        attributes.known(Known::Input, &*begun.text);
+        attributes.known(Known::Output, &*step.text);
         let mut name = "execute_tool".to_owned();
+        // The title of a step is a text.
         if self.has_texts {
             name = format!("{name} {}", begun.title);
             attributes.known(Known::Tool, &*begun.title);
-            attributes.known(Known::Input, &*begun.text);
-            attributes.known(Known::Output, &*step.text);
         }
         let code = if step.state == StepState::Failed { ERROR } else { OK };
         let own = format!("{} step {} {}", event.span.0, step.id, begun.number);
@@ -424,10 +425,37 @@ impl RunSpans {
         });
     }
 
+    /// Takes what another program reports.
+    fn take_observed(&mut self, event: &Event, fact: &ObservedFact) {
+        match fact {
+            ObservedFact::Opened { parent, about, .. } => {
+                let known = self.open.get_mut(&event.span);
+                let open = match known {
+                    Some(open) => open,
+                    None => {
+                        let none = self.attributes();
+                        let (name, role) = (String::new(), SpanRole::Step);
+                        self.open(event.span, *parent, event.at, name, role, none)
+                    }
+                };
+                open.parent = *parent;
+                open.observed.get_or_insert_default().add(about);
+            }
+            ObservedFact::Closed { about, .. } => {
+                if let Some(open) = self.open.get_mut(&event.span) {
+                    open.observed.get_or_insert_default().add(about);
+                }
+            }
+            ObservedFact::Note { text } if self.has_texts => {
+                self.note(event, "note", vec![("exception.message", text.to_string().into())]);
+            }
+            ObservedFact::Note { .. } | ObservedFact::Text { .. } => {}
+        }
+    }
+
     fn end(&mut self, event: &Event, state: SpanState, to: &mut Vec<Span>) {
         let at_ns = self.time(event.at);
         let Some(mut open) = self.open.remove(&event.span) else { return };
-        self.attempts.retain(|_, call| *call != event.span);
         let mut status = match state {
             SpanState::Failed(_) => Status { message: String::new(), code: ERROR },
             _ => Status { message: String::new(), code: OK },
@@ -438,7 +466,7 @@ impl RunSpans {
                 if let Some(result) = &self.result {
                     open.attributes.add("roundtable.result", result.as_str());
                 }
-                if let Some(answer) = self.answer.as_ref().filter(|_| self.has_texts) {
+                if let Some(answer) = &self.answer {
                     open.attributes.known(Known::Output, &**answer);
                 }
                 self.fail(&mut open, &mut status, &closed.reason);
@@ -481,8 +509,11 @@ impl RunSpans {
     fn describe_end(&mut self, id: SpanId, open: &mut OpenSpan, call: OpenCall) {
         let OpenCall { started, attempts, usage, cost_usd, reply, mut messages, .. } = call;
         let attributes = &mut open.attributes;
-        if attempts > 1 {
-            attributes.add("roundtable.attempts", attempts);
+        if attempts.len() > 1 {
+            attributes.add("roundtable.attempts", attempts.len());
+        }
+        for attempt in &attempts {
+            self.attempts.remove(attempt);
         }
         if usage.total() > 0 {
             attributes.known(Known::TokensIn, usage.prompt_tokens);
@@ -529,7 +560,7 @@ impl RunSpans {
             since_ns = ns(about.from_us).unwrap_or(since_ns);
             until_ns = ns(about.until_us).unwrap_or(until_ns);
             open.role = about.role;
-            open.name = describe(&about, &mut open.attributes);
+            open.name = describe_observed(&about, &mut open.attributes);
             if let Some(error) = about.error.as_ref().filter(|_| status.code == ERROR) {
                 status.message = if self.has_texts { error.to_string() } else { String::new() };
             }
@@ -563,6 +594,11 @@ impl RunSpans {
 
 fn nanos(at: Elapsed) -> u64 {
     u64::try_from(at.duration().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A file may have any number.
+fn nanos_of_ms(ms: u64) -> u64 {
+    ms.saturating_mul(1_000_000)
 }
 
 /// A stop reason without the part after its colon, which may be a text of a model.
@@ -614,9 +650,44 @@ fn json_of(messages: &[ChatMessage]) -> Value {
     messages.iter().map(message).collect()
 }
 
+/// Whether the end of a span is not known.
+fn is_lost(fact: &ObservedFact) -> bool {
+    matches!(fact, ObservedFact::Closed { end: SpanEnd::Lost, .. })
+}
+
+/// Adds what another program has said of its span; returns its name.
+fn describe_observed(about: &SpanAbout, to: &mut AttributeList) -> String {
+    let (kind, operation) = words_of(about.role);
+    to.known(Known::Kind, kind);
+    operation.into_iter().for_each(|word| to.known(Known::Operation, word));
+    let texts = [(Known::Agent, &about.agent), (Known::Model, &about.model)];
+    for (known, text) in texts {
+        text.iter().for_each(|text| to.known(known, &**text));
+    }
+    if about.role == SpanRole::Tool {
+        to.known(Known::Tool, &*about.name);
+    }
+    let counts = [
+        (Known::TokensIn, about.tokens_in),
+        (Known::TokensCached, about.tokens_cached),
+        (Known::TokensOut, about.tokens_out),
+    ];
+    for (known, count) in counts {
+        count.into_iter().for_each(|count| to.known(known, count));
+    }
+    about.cost_usd.into_iter().for_each(|cost| to.known(Known::Cost, cost));
+    for (known, text) in [(Known::Input, &about.input), (Known::Output, &about.output)] {
+        text.iter().for_each(|text| to.known(known, &**text));
+    }
+    match operation {
+        Some(word) => format!("{word} {}", about.name),
+        None => about.name.to_string(),
+    }
+}
+
 /// The attributes of a span that is sent.
 #[derive(Default)]
-pub(super) struct AttributeList {
+struct AttributeList {
     list: Vec<KeyValue>,
     has_texts: bool,
 }
@@ -628,7 +699,7 @@ impl AttributeList {
     }
 
     /// Adds it by each name of its row; a text only where texts are sent.
-    pub(super) fn known(&mut self, known: Known, value: impl Into<Value>) {
+    fn known(&mut self, known: Known, value: impl Into<Value>) {
         let row = row_of(known);
         if row.is_text && !self.has_texts {
             return;

@@ -78,6 +78,7 @@ fn messages_to_address_are_conversation() {
         let url = graph.url(path);
         let ended = home.run(&["watch", &url, "-m", charged, "-m", "history", "--format", "jsonl"]);
         let [first, second] = &answers(&ended)[..] else { panic!("{ended:?}") };
+        assert_eq!(ended.err.matches("`--people ask` asks you").count(), 1, "{}", ended.err);
         assert!(first.starts_with("Let me look.\n\nDone: kept ch_2"), "{first}");
         // The server has the thread: nothing is in it twice.
         let said: Vec<&str> = second.split(" | ").collect();

@@ -90,6 +90,7 @@ fn give(log: &HostileLog, bounds: &Bounds) {
         &["fork", "last@round:1"],
         &["run", "checkout-unanimous", "--replay", "last"],
         &["export", "last", "--redact"],
+        &["export", "last", "--otlp=http://127.0.0.1:9", "--otlp-content"],
         &["runs", "--grep", "word"],
     ] {
         run(&home, args, bounds);

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
 
-use crate::support::binary::Home;
+use crate::support::binary::{Home, Running, end};
 use crate::support::runners::{RunnerTeam, runner_at};
 use crate::support::senders::python_of;
 
@@ -192,7 +192,7 @@ fn resumed_run_is_one_trace() {
     let home = Home::new();
     let (live, later) = (receiver.option("/live"), receiver.option("/later"));
     let args = ["run", "checkout-launch", "--format", "jsonl", &live];
-    let mut running = crate::support::binary::Running::start(&mut home.command(&args));
+    let mut running = Running::start(&mut home.command(&args));
     running.until("round.closed");
     running.kill();
     let resumed = home.run(&["resume", "last", "--format", "json", &live]);
@@ -312,7 +312,7 @@ fn nothing_is_sent_unasked() {
     let endpoint = "http://127.0.0.1:4318";
     let mut command = home.command(&["run", "checkout-launch", "--instant", "--format", "json"]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
-    assert_eq!(crate::support::binary::end(&mut command).code, Some(0));
+    assert_eq!(end(&mut command).code, Some(0));
     assert!(listener.accept().is_err(), "nobody connects");
 }
 
@@ -347,10 +347,44 @@ fn what_is_lost_is_said() {
     assert!(receiver.spans().contains_key("/busy"));
 }
 
+/// The run is stored whole though the receiver does not answer.
+#[test]
+fn slow_receiver_delays_no_run() {
+    let Some(receiver) = TestReceiver::start() else { return };
+    let home = Home::new();
+    let option = receiver.option("/slow");
+    let ran = home.run(&["run", "checkout-launch", "--instant", "--format", "json", &option]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("did not take them in time"), "{ran:?}");
+    assert!(ran.json()["elapsed_ms"].as_u64() < Some(1_000), "{ran:?}");
+    assert_eq!(home.run(&["runs", "--json"]).json()[0]["status"], "ended");
+}
+
+/// An option that would do nothing is refused.
+#[test]
+fn idle_options_are_refused() {
+    let home = Home::new();
+    home.run(&["run", "checkout-launch", "--instant", "--format", "json"]);
+    for args in [
+        &["test", "checkout-launch", "--otlp"][..],
+        &["run", "checkout-launch", "--times", "2", "--otlp"],
+        &["run", "checkout-launch", "--on", "nats://127.0.0.1:9", "--otlp"],
+        &["runs", "--otlp"],
+        &["run", "checkout-launch", "--instant", "--otlp-content"],
+        &["export", "last", "--otlp", "--html"],
+    ] {
+        let ran = home.run(args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {ran:?}");
+        assert!(ran.err.contains("--otlp"), "{args:?}: {ran:?}");
+    }
+}
+
 /// The configuration of a home sends every run, with its headers, and says what is missing.
 #[test]
 fn configured_receiver_gets_each_run() {
     let Some(receiver) = TestReceiver::start() else { return };
+    let Some(other_receiver) = TestReceiver::start() else { return };
+    let other = other_receiver.option("/other");
     let home = Home::new();
     let table = format!(
         "[telemetry]\notlp = \"{}/configured\"\nheaders = {{ authorization = {{ env = \"TRACES_TOKEN\" }} }}\n",
@@ -361,11 +395,19 @@ fn configured_receiver_gets_each_run() {
     let ran = home.run(&args);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.err.contains("$TRACES_TOKEN, which is not set"), "{ran:?}");
-    let ran = crate::support::binary::end(home.command(&args).env("TRACES_TOKEN", "Bearer t0ken"));
+    let ran = end(home.command(&args).env("TRACES_TOKEN", "Bearer t0ken"));
     assert!(ran.code == Some(0) && !ran.err.contains("not sent"), "{ran:?}");
     assert!(!ran.err.contains("t0ken"), "{ran:?}");
-    // Another receiver gets no header, and needs no variable.
+    // Texts that are for this receiver are not for another one, which gets no header and needs no variable.
+    home.write("config/roundtable/config.toml", &format!("{table}content = true\n"));
+    let token = ("TRACES_TOKEN", "Bearer t0ken");
+    end(home.command(&args).env(token.0, token.1));
+    home.run(&[&args[..], &[&other]].concat());
     let ran = home.run(&[&args[..], &["--otlp=http://127.0.0.1:9"]].concat());
     assert!(ran.err.contains("127.0.0.1:9") && !ran.err.contains("TRACES_TOKEN"), "{ran:?}");
-    assert!(receiver.spans().contains_key("/configured"));
+    let got = receiver.spans();
+    let (own, others) = (&got["/configured"], other_receiver.spans());
+    let has_texts =
+        |spans: &[Value]| spans.iter().any(|it| !it["attributes"]["input.value"].is_null());
+    assert!(has_texts(own) && !has_texts(&others["/other"]));
 }

@@ -25,7 +25,7 @@ use crate::cluster::layout::ClusterLayout;
 use crate::cluster::runner::{Runner, RunnerNews, RunnerSettings};
 use crate::cluster::{Cluster, names};
 use crate::host::models::LiveModels;
-use crate::host::{Dirs, models, traced_runs};
+use crate::host::{Dirs, models};
 use crate::scenario::config::ClusterDefaults;
 use crate::tool::process_group::Supervisor;
 use crate::words::format;
@@ -205,9 +205,7 @@ pub async fn runner(args: &RunnerArgs) -> Exit {
     let (slots, pool) = (format::count_noun(u64::from(args.slots), "slot"), &args.pool);
     print_message(&format!("{name} plays runs of pool {pool}, {slots}, on {}", cluster.servers()));
     let runner = Runner::new(cluster, settings, LiveModels::new(via), draining, print_news);
-    let served = runner.serve().await;
-    traced_runs::finish().await.into_iter().for_each(|note| print_message(&note));
-    match served {
+    match runner.serve().await {
         Ok(()) => Exit::Ok,
         Err(why) => refuse(&why, Exit::Stopped),
     }

@@ -41,6 +41,10 @@ pub fn export(args: &ExportArgs, global: &Global) -> Exit {
     };
     let log = ExportedLog { database, run: row.id, key };
     if let Some(url) = &global.otlp {
+        if args.output.is_some() || args.html {
+            let why = Refused::new("--otlp sends the run, and writes nothing");
+            return refuse(&why.help("leave out --output and --html"), Exit::Usage);
+        }
         return run_to_end(send(&log, url, global.otlp_content));
     }
     let html = args.writes_page();

@@ -26,7 +26,7 @@ use crate::host::recorded::{
 use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns};
 use crate::host::traced_runs::traced;
 use crate::host::trust::Trust;
-use crate::host::{Dirs, models, traced_runs};
+use crate::host::{Dirs, models};
 use crate::log::event::BoundaryId;
 use crate::log::event::head::ForkPlace;
 use crate::log::world::run_row::RunRow;
@@ -151,7 +151,6 @@ pub(crate) async fn play(
     let drive = HeadlessOptions { pauses: &pauses, fail_on: &[], people, is_detached };
     let exit = headless::run(&engine, vec![turn], drive, output).await;
     stored.finish().await;
-    print_notes(traced_runs::finish().await.as_slice());
     stored.database().checkpoint();
     for note in stored.take_notes() {
         print_message(&visible(&note));

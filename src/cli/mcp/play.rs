@@ -46,7 +46,7 @@ use crate::words::closing::closing;
 use crate::words::verdict::stop_lead;
 use crate::words::{format, headless};
 
-/// Maximum number of ended sessions whose result is kept until the client calls again.
+/// Maximum number of ended sessions that are kept, with their results, for later calls of the client.
 const MAX_ENDED: usize = 32;
 
 /// Most runs that the server lists as its own.

@@ -329,8 +329,8 @@ kinds! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             total: Option<f64>,
         },
-        /// An agent of another program calls one of its own tools within an attempt. The first event with an
-        /// id starts the call, the last one ends it. The attempt has more time now.
+        /// An agent of another program takes a step, such as a call of one of its tools. The first event with
+        /// an id starts the step, the last one ends it. Each extends the timeout of the attempt.
         "agent.step" AgentStep(Arc<AgentStep>),
         /// Closes an attempt's span with a complete reply or result.
         "attempt.answered" AttemptAnswered(Arc<Reply>),

@@ -396,7 +396,7 @@ impl RunFold {
         }
     }
 
-    /// Estimated cost of the calls whose cost is known, in US dollars.
+    /// Estimated cost in US dollars, without the calls whose cost is unknown.
     pub(crate) fn known_cost_usd(&self) -> f64 {
         match self.head.as_ref().and_then(|head| head.prices) {
             Some(prices) => Price::from(prices).cost(&self.tally.usage),

@@ -87,7 +87,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The tool with this name, or its MCP server if the tool has no limits of its own.
+    /// The tool with this name; for a tool of an MCP server without an entry, the entry of the server.
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&ToolSpec> {
         self.tools.get(name).or_else(|| self.tools.get(split_name(name.as_str())?.0))
     }

@@ -11,8 +11,10 @@ use super::questions_screens::{
 };
 use super::{SIZES, shows};
 use crate::engine::Schedule;
-use crate::log::event::kind::{Answer, AnsweredBy, QuestionId, Subject, Withdrawal};
-use crate::log::event::{Elapsed, Event, EventKind, RunId};
+use crate::log::event::kind::{
+    AgentStep, Answer, AnsweredBy, QuestionId, StepState, Subject, Withdrawal,
+};
+use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq};
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::people::Effects;
 use crate::scenario::{ScenarioOrigin, load, shipped};
@@ -81,6 +83,51 @@ fn arguments_come_before_the_reason() {
         assert!(seen.is_sorted(), "{screen}");
         assert!(!screen.lines().any(|row| row.contains("undeclared") && row.contains("ch_1")));
     }
+}
+
+/// The steps of an agent of another program are among what it did before, each as far as it is.
+#[test]
+fn card_shows_steps_before() {
+    let mut events = asked();
+    events.truncate(events.len() - 2);
+    let question = events.pop().expect("a question");
+    let attempt =
+        events.iter().rfind(|event| matches!(event.kind, EventKind::AttemptStarted { .. }));
+    let span = attempt.expect("an attempt").span;
+    let step = |id: &str, title: &str, state| {
+        let (id, title, text) = (id.into(), title.into(), "".into());
+        EventKind::AgentStep(Arc::new(AgentStep { id, title, state, text }))
+    };
+    let steps = [
+        step("s1", "Read main.rs", StepState::Started),
+        step("s2", "Run the tests", StepState::Started),
+        step("s1", "Read main.rs", StepState::Done),
+    ];
+    let mut seq = question.seq;
+    for kind in steps {
+        events.push(Arc::new(Event { seq, at: question.at, span, kind }));
+        seq = Seq(seq.0 + 1);
+    }
+    events.push(Arc::new(Event { seq, ..Event::clone(&question) }));
+    let screen = card(&mut dash_of(200, 50, &events), 0).screen();
+    assert!(screen.contains("Read main.rs: done"), "{screen}");
+    assert!(screen.contains("Run the tests: no result yet"), "{screen}");
+    assert!(!screen.contains("Read main.rs: no result yet"), "{screen}");
+}
+
+/// Of a heading that is wrapped, the rule is behind its last line.
+#[test]
+fn rule_follows_wrapped_heading() {
+    let mut events = asked();
+    events.truncate(events.len() - 2);
+    let last = events.pop().expect("a question");
+    events.push(with_question(&last, |asked| asked.by = Some("billing ".repeat(12).into())));
+    let screen = card(&mut dash_of(80, 24, &events), 0).screen();
+    let (first, end) =
+        (row_of(&screen, "║ billing billing"), row_of(&screen, "to approve refund."));
+    assert!(first < end, "{screen}");
+    let has_rule = |row: usize| screen.lines().nth(row).is_some_and(|row| row.contains('─'));
+    assert_eq!((has_rule(first), has_rule(end)), (false, true), "{screen}");
 }
 
 #[test]

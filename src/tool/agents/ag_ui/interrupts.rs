@@ -209,7 +209,7 @@ impl ReviewedCall {
         // A person who approves a call sees it, whatever it says about itself.
         let (name, description) = (word("name"), word("description"));
         let mut text = format!("{name}({args})");
-        // Without a description of its own it repeats the call.
+        // The default description repeats the call.
         let repeated = description.find(&format!("Tool: {name}\nArgs: "));
         let description = description[..repeated.unwrap_or(description.len())].trim();
         if !description.is_empty() {
