@@ -198,7 +198,7 @@ fn values(arg: &Arg, word: &str, line: &CommandLine<'_>) -> Vec<Candidate> {
         "pattern" => pattern_names(),
         "flags" => line.scenario().map(|it| flag_names(&it, word)).unwrap_or_default(),
         "set" => line.scenario().map(|it| input_names(&it)).unwrap_or_default(),
-        "run" | "runs" | "left" | "right" | "replay" => run_names(),
+        "run" | "runs" | "left" | "right" | "replay" | "trace" => run_names(),
         "fail_on" => fail_on_values(),
         "theme" => theme_names(),
         "command" => {

@@ -16,7 +16,11 @@ use super::run::RunArgs;
 #[cfg(any(unix, feature = "nats"))]
 use super::steer::RunLink;
 use super::streams::{StreamStyle, print_message, refuse};
-use super::watch::{ProgramOutput, WatchArgs, Watching, interrupt_with, observed_launch};
+use super::test::TestFormat;
+use super::test::trace::ExpectedRuns;
+use super::watch::{
+    ProgramOutput, WatchArgs, Watching, exit_of, expected_runs, interrupt_with, observed_launch,
+};
 use super::{build_runtime, builder, launch};
 use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
@@ -88,6 +92,10 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     let request = match wanted.run.map(request) {
         Some(None) => return Exit::Usage,
         request => request.flatten(),
+    };
+    let expected = match expected_runs(wanted.watched.and_then(|args| args.expect.as_deref())) {
+        Ok(expected) => expected,
+        Err(exit) => return exit,
     };
     let proxy = wanted.run.and_then(|args| args.proxy.as_deref());
     let models = match models::parse_proxy(proxy) {
@@ -171,7 +179,9 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     #[cfg(feature = "store")]
     let opened = wanted.opened;
     // What is wrong is said before the dashboard opens.
-    let watching = match wanted.watched.map(|args| watch_program(args, &services, &runtime)) {
+    let watching =
+        wanted.watched.map(|args| watch_program(args, expected.clone(), &services, &runtime));
+    let watching = match watching {
         Some(Err(why)) => return refuse(&why, Exit::Stopped),
         watching => watching.and_then(Result::ok),
     };
@@ -224,6 +234,9 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         event_loop::run(console, opening, services, answers).await
     });
     let program = watching.map(|(watching, output)| (runtime.block_on(watching.end()), output));
+    let judged = expected
+        .zip(program.as_ref())
+        .map(|(expected, ((_, report), _))| runtime.block_on(expected.end(report)));
     if ended.as_ref().is_ok_and(|ended| ended.code != 0) {
         // A signal ends the program: other processes are not waited for.
         stored.end_waits();
@@ -259,7 +272,8 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
             for note in super::watch::report_notes(&report) {
                 print_message(&note);
             }
-            Exit::Other(u8::try_from(program_code).unwrap_or(1))
+            let holds = judged.is_none_or(|it| it.print(paint, TestFormat::Text, false));
+            exit_of(program_code, holds)
         }
         Err(error) => {
             refuse(&Refused::new("the terminal was closed").because(error), Exit::Stopped)
@@ -271,6 +285,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
 /// screen.
 fn watch_program(
     args: &WatchArgs,
+    expected: Option<Arc<ExpectedRuns>>,
     services: &Services,
     runtime: &tokio::runtime::Runtime,
 ) -> Result<(Watching, ProgramOutput), Refused> {
@@ -279,6 +294,7 @@ fn watch_program(
     let (started, to, known) = (AtomicBool::new(false), services.clone(), Arc::clone(&signals));
     let start: StartRun = Box::new(move |scenario| {
         let run = to.engine.start(observed_launch(scenario));
+        expected.iter().for_each(|expected| expected.follow(&run, &to.runtime));
         let facts = Box::new(run.first_reader());
         let request = match started.swap(true, Ordering::Relaxed) {
             false => FROM_COMMAND_LINE,

@@ -30,7 +30,7 @@ use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::read::closest_name;
 use crate::scenario::source::SourceError;
 use crate::scenario::spec::ScenarioOrigin;
-use crate::scenario::{Consent, Override, STDIN, Scenario, ScenarioSource};
+use crate::scenario::{Consent, Override, Problems, STDIN, Scenario, ScenarioSource};
 use crate::screen::theme::Theme;
 
 /// Bytes of events that a run may be ahead of its reader, such as a pipe.
@@ -63,7 +63,15 @@ pub(crate) struct CannotRun {
 }
 
 impl CannotRun {
-    fn because(why: Vec<Refused>) -> Self {
+    /// The problems of a file.
+    pub fn of_problems(problems: &Problems) -> Self {
+        let colour = StreamStyle::of_stderr(Theme::default(), false).colour();
+        let problems = Some((problems.pretty(colour), problems.pretty(false)));
+        Self { problems, ..Self::because(Vec::new()) }
+    }
+
+    /// Errors that are no problems of a file.
+    pub fn because(why: Vec<Refused>) -> Self {
         Self { problems: None, why, lines: Vec::new(), needs_permission: false, exit: Exit::Usage }
     }
 
@@ -122,11 +130,7 @@ pub(super) fn read_source(
             wrong if wrong.is_empty() => Ok(Arc::new(scenario)),
             wrong => Err(CannotRun::because(wrong)),
         },
-        None => {
-            let colour = StreamStyle::of_stderr(Theme::default(), false).colour();
-            let problems = Some((problems.pretty(colour), problems.pretty(false)));
-            Err(CannotRun { problems, ..CannotRun::because(Vec::new()) })
-        }
+        None => Err(CannotRun::of_problems(&problems)),
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -22,6 +23,8 @@ use super::launch::{FOLLOWED, OnStoreFailure, StoreOfCommand, engine_settings, p
 use super::output::RunWriter;
 use super::people::PeopleArg;
 use super::streams::{self, StreamStyle, print_message, refuse};
+use super::test::TestFormat;
+use super::test::trace::ExpectedRuns;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::{visible, visible_output};
 use crate::engine::{Engine, Launch, RunHandle};
@@ -60,6 +63,10 @@ pub struct WatchArgs {
     /// What is printed on standard output; the program's own output is then on standard error. Headless
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<RunFormat>,
+    /// Check these [[expect]] rows at the end of the program: a file of them, or a scenario. If one fails
+    /// and the program ended with 0, the exit code is 1
+    #[arg(long, value_name = "ROWS.toml")]
+    pub expect: Option<String>,
     /// What an agent at an address (AG-UI) is asked. Give it several times for a conversation
     #[arg(short, long = "message", value_name = "TEXT")]
     pub messages: Vec<String>,
@@ -92,6 +99,9 @@ pub struct ListenArgs {
     /// What is printed on standard output
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<RunFormat>,
+    /// Check these [[expect]] rows at the end: a file of them, or a scenario. If one fails, the exit code is 1
+    #[arg(long, value_name = "ROWS.toml")]
+    pub expect: Option<String>,
 }
 
 impl WatchArgs {
@@ -362,9 +372,13 @@ pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Exit {
     if let Err(exit) = streams::check_stdout() {
         return exit;
     }
+    let expected = match expected_runs(args.expect.as_deref()) {
+        Ok(expected) => expected,
+        Err(exit) => return exit,
+    };
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
-    let headless = HeadlessRuns::new(args.format, global, theme, &stored);
+    let headless = HeadlessRuns::new(args.format, expected, global, theme, &stored);
     let signals: Arc<OnceLock<ProgramSignals>> = Arc::default();
     let to_stdout = args.format.is_none();
     let sinks: [OutputSink; 2] = [
@@ -381,9 +395,9 @@ pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Exit {
     let _ = signals.set(watching.signals());
     pass_signals(watching.signals());
     let (code, report) = watching.wait().await;
-    headless.end(&report).await;
+    let holds = headless.end(&report).await;
     print_notes(&stored.finish().await);
-    Exit::Other(u8::try_from(code).unwrap_or(1))
+    exit_of(code, holds)
 }
 
 /// Runs `roundtable listen`: until an interrupt.
@@ -391,6 +405,10 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
     if let Err(exit) = streams::check_stdout() {
         return exit;
     }
+    let expected = match expected_runs(args.expect.as_deref()) {
+        Ok(expected) => expected,
+        Err(exit) => return exit,
+    };
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
     let token = match chosen_token() {
@@ -402,7 +420,7 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
         Err(why) => return refuse(&why, Exit::Stopped),
     };
     print_message(&variables(&address));
-    let headless = HeadlessRuns::new(args.format, global, theme, &stored);
+    let headless = HeadlessRuns::new(args.format, expected, global, theme, &stored);
     let (sender, inputs) = mpsc::channel(QUEUED);
     let server = tokio::spawn(serve(listener, address, sender.clone()));
     let start = headless.start(&Arc::default());
@@ -414,9 +432,22 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
     drop((sender, stops));
     let report = hub.run(inputs).await;
     server.abort();
-    headless.end(&report).await;
+    let holds = headless.end(&report).await;
     print_notes(&stored.finish().await);
-    Exit::Ok
+    exit_of(0, holds)
+}
+
+/// The rows of `--expect`; on an error the message has been printed.
+pub fn expected_runs(file: Option<&str>) -> Result<Option<Arc<ExpectedRuns>>, Exit> {
+    file.map(ExpectedRuns::read).transpose()
+}
+
+/// The code of the program, unless that is 0 and rows do not hold.
+pub fn exit_of(code: i32, holds: bool) -> Exit {
+    match (code, holds) {
+        (0, false) => Exit::Stopped,
+        (code, _) => Exit::Other(u8::try_from(code).unwrap_or(1)),
+    }
 }
 
 /// The program decides when it ends: an interrupt of the terminal reaches it too, all else is passed on.
@@ -450,6 +481,9 @@ fn is_in_foreground() -> bool {
 
 /// The runs of a program without the dashboard.
 struct HeadlessRuns {
+    expected: Option<Arc<ExpectedRuns>>,
+    /// How the results of rows are written, on standard error.
+    rows: (StreamStyle, TestFormat),
     engine: Arc<Engine>,
     writer: Option<SharedWriter>,
     followers: Arc<Mutex<Vec<JoinHandle<()>>>>,
@@ -460,16 +494,24 @@ struct HeadlessRuns {
 impl HeadlessRuns {
     fn new(
         format: Option<RunFormat>,
+        expected: Option<Arc<ExpectedRuns>>,
         global: &Global,
         theme: Theme,
         stored: &StoreOfCommand,
     ) -> Self {
+        let of_rows = match format {
+            Some(RunFormat::Github) => TestFormat::Github,
+            _ => TestFormat::Text,
+        };
+        let rows = (StreamStyle::of_stderr(theme.clone(), global.is_ascii()), of_rows);
         let engine =
             Arc::new(Engine::with_keeper(engine_settings(FOLLOWED), traced(stored.keeper())));
         let paint = StreamStyle::of_stdout(theme, global.is_ascii());
         let out = || Box::new(streams::stdout_data()) as Box<dyn io::Write + Send>;
         let writer = format.map(|format| RunWriter::new(format, paint, out()));
         Self {
+            expected,
+            rows,
             #[cfg(unix)]
             _server: super::launch::serve_peers(&engine).ok().map(|(server, _)| server),
             engine,
@@ -482,8 +524,10 @@ impl HeadlessRuns {
         let signals = Arc::clone(signals);
         let (engine, writer) = (Arc::clone(&self.engine), self.writer.clone());
         let followers = Arc::clone(&self.followers);
+        let expected = self.expected.clone();
         Box::new(move |scenario| {
             let run = engine.start(observed_launch(scenario));
+            expected.iter().for_each(|expected| expected.follow(&run, &Handle::current()));
             tokio::spawn(interrupt_with(run.clone(), Arc::clone(&signals)));
             let follower = tokio::spawn(follow(run.clone(), writer.clone()));
             let mut followers = followers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -493,8 +537,8 @@ impl HeadlessRuns {
         })
     }
 
-    /// Waits for the runs, and prints what the operator should know.
-    async fn end(&self, report: &HubReport) {
+    /// Waits for the runs, and prints what the operator should know. Returns whether the expected rows hold.
+    async fn end(&self, report: &HubReport) -> bool {
         let followers: Vec<_> =
             self.followers.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
         for follower in followers {
@@ -503,6 +547,9 @@ impl HeadlessRuns {
         for text in report_notes(report) {
             print_message(&text);
         }
+        let Some(expected) = &self.expected else { return true };
+        let (paint, format) = &self.rows;
+        expected.end(report).await.print(paint.clone(), *format, true)
     }
 }
 

@@ -33,6 +33,10 @@ pub fn run_args(args: &WatchArgs) -> Result<RunArgs, Refused> {
         let why = Refused::new("--no-tap and --no-langsmith are for a program, not for an address");
         return Err(why.help("leave them out"));
     }
+    if args.expect.is_some() {
+        let why = Refused::new("--expect is for a program, not for an address");
+        return Err(why.help("check its kept run: roundtable test ROWS.toml --trace last"));
+    }
     if args.messages.is_empty() {
         let why = Refused::new("an agent at an address needs a message");
         let help = format!("roundtable watch {} -m \"I was charged twice\"", visible(address));

@@ -9,6 +9,7 @@
 pub mod expectations;
 mod handle;
 mod launch;
+pub(crate) mod observed_facts;
 mod start;
 mod toolbox;
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::log::event::{EventKind, SpanId, StopReason};
-use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole, TextStream};
+use crate::log::facts::observed::{
+    ObservedFact, SPANS_MISSING, SpanAbout, SpanEnd, SpanRole, TEXTS_MISSING, TextStream,
+};
 use crate::run::RunContext;
 use crate::scenario::Scenario;
 use crate::scenario::patterns::observed;
@@ -247,11 +249,15 @@ impl<'a> ObservedRun<'a> {
             self.cx.publish(known.id, lost);
         }
         let left_out = [
-            (self.left_out, format!("spans beyond {MAX_SPANS}")),
-            (self.texts.saturating_sub(MAX_TEXTS), format!("lines and notes beyond {MAX_TEXTS}")),
+            (self.left_out, SPANS_MISSING, format!("spans beyond {MAX_SPANS}")),
+            (
+                self.texts.saturating_sub(MAX_TEXTS),
+                TEXTS_MISSING,
+                format!("lines and notes beyond {MAX_TEXTS}"),
+            ),
         ];
-        for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-            let text = format!("{count} {what} are left out");
+        for (count, missing, what) in left_out.into_iter().filter(|(count, ..)| *count > 0) {
+            let text = format!("{missing}{count} {what} are left out");
             self.cx.publish(SpanId::RUN, EventKind::Warning { text });
         }
         let root = self.root.take();

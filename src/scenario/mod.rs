@@ -10,6 +10,7 @@ pub mod config;
 pub mod patterns;
 pub mod people;
 pub mod read;
+pub mod rows;
 pub mod source;
 pub mod spec;
 pub mod telemetry;

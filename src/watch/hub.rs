@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep_until};
 use super::{Protocol, SpanMessage, TraceMessage};
 use crate::base::time::now_ms;
 use crate::engine::RunHandle;
-use crate::log::facts::observed::{SpanAbout, TextStream};
+use crate::log::event::RunId;
+use crate::log::facts::observed::{SPANS_MISSING, SpanAbout, TextStream};
 use crate::pattern::observed::{
     MAX_SPANS, Observation, ObservationSender, ObservedEnd, PriceOf, scenario,
 };
@@ -32,6 +33,9 @@ const MAX_UNSENT: usize = 1_000;
 /// Most traces that are known to have ended: a message of an older one begins a run.
 const MAX_ENDED: usize = 10_000;
 
+/// Most different reasons for missing spans that a run has.
+const MAX_MISSING: usize = 20;
+
 /// A time of a span that differs by more from the time of this machine is left out.
 const MAX_SKEW_US: u64 = 24 * 3_600 * 1_000_000;
 
@@ -42,6 +46,8 @@ pub enum HubInput {
     Line(TextStream, String),
     /// Something that the operator should know of the receiver.
     Warning(String),
+    /// Why spans did not come in. It concerns each run that is open.
+    Missing(String),
     /// The program has ended, with this exit code. Nothing follows.
     Ended(i32),
 }
@@ -54,6 +60,8 @@ pub type StartRun = Box<dyn Fn(Scenario) -> Option<RunHandle> + Send>;
 pub struct HubReport {
     /// Messages for runs that had ended, and those of traces without spans.
     pub late: u64,
+    /// Those that were about spans, by run.
+    pub late_of: HashMap<RunId, u64>,
     /// Messages that are ignored because another protocol reports the framework.
     pub ignored: BTreeMap<(&'static str, &'static str), u64>,
     /// Warnings that are in no run.
@@ -74,17 +82,17 @@ impl HubReport {
 /// Traces whose run has ended: the latest ones.
 #[derive(Default)]
 struct EndedTraces {
-    known: HashSet<Arc<str>>,
+    known: HashMap<Arc<str>, RunId>,
     order: VecDeque<Arc<str>>,
 }
 
 impl EndedTraces {
-    fn contains(&self, trace: &Arc<str>) -> bool {
-        self.known.contains(trace)
+    fn run_of(&self, trace: &Arc<str>) -> Option<&RunId> {
+        self.known.get(trace)
     }
 
-    fn insert(&mut self, trace: Arc<str>) {
-        if self.known.insert(Arc::clone(&trace)) {
+    fn insert(&mut self, trace: Arc<str>, run: RunId) {
+        if self.known.insert(Arc::clone(&trace), run).is_none() {
             self.order.push_back(trace);
         }
         if self.order.len() > MAX_ENDED
@@ -107,6 +115,8 @@ struct TraceRun {
     /// When the last message came.
     last: Instant,
     has_spans: bool,
+    /// Why spans of it are missing.
+    missing: HashSet<String>,
 }
 
 /// The traces of a program.
@@ -172,6 +182,7 @@ impl Hub {
                 Some(HubInput::Warning(text)) => {
                     self.send_to_current(Observation::Warning(text)).await;
                 }
+                Some(HubInput::Missing(why)) => self.add_missing(&why).await,
                 Some(HubInput::Ended(code)) => break self.end(ObservedEnd::Program(code)).await,
                 None => break self.end(ObservedEnd::Spans).await,
             }
@@ -187,7 +198,8 @@ impl Hub {
         }
         let last = Instant::now();
         let [open, closed, named] = [HashSet::new(), HashSet::new(), HashSet::new()];
-        Some(TraceRun { run, sender, open, closed, named, last, has_spans: false })
+        let missing = HashSet::new();
+        Some(TraceRun { run, sender, open, closed, named, last, has_spans: false, missing })
     }
 
     async fn receive(&mut self, message: TraceMessage) {
@@ -201,11 +213,14 @@ impl Hub {
             }
             self.protocols.insert(framework, protocol);
         }
-        if self.over.contains(&trace) {
+        let is_of_span = matches!(what, SpanMessage::Opened { .. } | SpanMessage::Closed { .. });
+        if let Some(run) = self.over.run_of(&trace) {
             self.report.late += 1;
+            if is_of_span {
+                *self.report.late_of.entry(run.clone()).or_default() += 1;
+            }
             return;
         }
-        let is_of_span = matches!(what, SpanMessage::Opened { .. } | SpanMessage::Closed { .. });
         if !self.traces.contains_key(&trace) {
             if self.traces.len() >= MAX_RUNS && is_of_span {
                 self.end_silent().await;
@@ -241,8 +256,23 @@ impl Hub {
         };
         let is_gone = of.sender.send(observed).await.is_err();
         if is_gone {
+            let run = of.run.id().clone();
             self.traces.remove(&trace);
-            self.over.insert(trace);
+            self.over.insert(trace, run);
+        }
+    }
+
+    /// Tells each open run why spans of it may be missing, or else the next one.
+    async fn add_missing(&mut self, why: &str) {
+        let text = format!("{SPANS_MISSING}{why}");
+        if self.waiting.is_none() && self.traces.is_empty() {
+            self.send_to_current(Observation::Warning(text)).await;
+            return;
+        }
+        for of in self.waiting.iter_mut().chain(self.traces.values_mut()) {
+            if of.missing.len() < MAX_MISSING && of.missing.insert(text.clone()) {
+                let _ = of.sender.send(Observation::Warning(text.clone())).await;
+            }
         }
     }
 
@@ -287,8 +317,8 @@ impl Hub {
     async fn end_trace(&mut self, trace: Arc<str>) {
         if let Some(of) = self.traces.remove(&trace) {
             let _ = of.sender.send(Observation::Over(ObservedEnd::Spans)).await;
+            self.over.insert(trace, of.run.id().clone());
         }
-        self.over.insert(trace);
     }
 
     async fn end(mut self, end: ObservedEnd) -> HubReport {

@@ -24,6 +24,7 @@ use super::hub::HubInput;
 use super::langsmith::OpenRuns;
 use super::{TraceMessage, langsmith, otlp, tap};
 use crate::base::sha256_of_text;
+use crate::base::visible::visible_within;
 
 /// Longest body, in bytes; also announced to LangSmith's tracer.
 const MAX_BODY: usize = 20 << 20;
@@ -113,7 +114,7 @@ async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream) {
     if matches!(peeked, Ok(Ok(count)) if first.get(..count) == Some(HTTP2)) {
         let why = "an exporter speaks gRPC, which is not received: set \
                    OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and use the exporter for HTTP";
-        receiver.warn_once(why.to_owned()).await;
+        receiver.missing(why.to_owned()).await;
         return;
     }
     let service = service_fn(move |request| {
@@ -141,6 +142,9 @@ struct Receiver {
 
 type Answer = Response<Full<Bytes>>;
 
+/// Longest reason of a refusal, in characters.
+const MAX_WHY: usize = 200;
+
 /// Most different warnings of the receiver.
 const MAX_WARNINGS: usize = 20;
 
@@ -154,6 +158,11 @@ impl Receiver {
         if is_new {
             let _ = self.hub.send(HubInput::Warning(text)).await;
         }
+    }
+
+    /// Tells the runs why spans are missing.
+    async fn missing(&self, why: String) {
+        let _ = self.hub.send(HubInput::Missing(why)).await;
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Answer {
@@ -177,7 +186,14 @@ impl Receiver {
             (Method::GET, "/info") => json(StatusCode::OK, &langsmith::info(MAX_BODY).to_string()),
             (Method::POST | Method::PATCH, _) => match self.receive(&path, request).await {
                 Ok(answer) => answer,
-                Err((status, why)) => refused(status, &why),
+                Err((status, why)) => {
+                    // What is sent there is dropped anyway.
+                    if path != "/v1/metrics" {
+                        let why = visible_within(&why, MAX_WHY);
+                        self.missing(format!("a request was not read: {why}")).await;
+                    }
+                    refused(status, &why)
+                }
             },
             _ => self.unknown(&path).await,
         }
@@ -218,8 +234,8 @@ impl Receiver {
         let body = match body {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(_)) => {
-                self.warn_once(format!("a request of more than {MAX_BODY} bytes is refused")).await;
-                return Err((StatusCode::PAYLOAD_TOO_LARGE, "too large".to_owned()));
+                let why = format!("more than {MAX_BODY} bytes");
+                return Err((StatusCode::PAYLOAD_TOO_LARGE, why));
             }
             Err(_) => {
                 return Err((StatusCode::REQUEST_TIMEOUT, "the body did not come".to_owned()));
@@ -248,10 +264,7 @@ impl Receiver {
             "/tap" => {
                 let (messages, lost) = tap::read(&body);
                 if lost > 0 {
-                    self.warn_once(
-                        "the tap could not send everything: some starts are missing".into(),
-                    )
-                    .await;
+                    self.missing("the tap could not send everything".to_owned()).await;
                 }
                 self.pass_on(messages).await;
                 Ok(accepted())

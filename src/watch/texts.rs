@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// Longest text of a span, in bytes.
-const MAX_TEXT: usize = 32 << 10;
+use crate::log::facts::observed::MAX_TEXT;
 
 /// Longest name, in bytes.
 const MAX_NAME: usize = 256;

@@ -23,7 +23,7 @@ use crate::engine::ModelChoice;
 use crate::host::kept_runs::FindRunError;
 use crate::host::{kept_runs, recorded, run_store};
 use crate::log::event::kind::RunStarted;
-use crate::log::event::{Event, World};
+use crate::log::event::{Event, EventKind, World};
 use crate::log::world::run_row::{RunRow, RunStatus, StatusFilter};
 use crate::log::world::{Projection, RunFold};
 use crate::model::recorded::RecordedModel;
@@ -355,6 +355,49 @@ impl OpenedRun {
             }
         }
     }
+}
+
+/// The whole log of a recorded run that has ended.
+pub struct TraceEvents {
+    /// Its head.
+    pub head: Arc<RunStarted>,
+    /// All of its events.
+    pub events: Vec<Arc<Event>>,
+}
+
+/// Reads a kept run, or a file, that is to be checked. Blocks.
+///
+/// # Errors
+/// It cannot be found or read, or its log does not tell everything: it has a hole, no end, or no texts.
+pub fn trace_events(name: &str) -> Result<TraceEvents, Refused> {
+    let events = if kept_runs::is_file(name) {
+        let log =
+            LogFile::open(Path::new(name)).or_refuse(format_args!("{name} cannot be read"))?;
+        if let Some(note) = log.notes.into_iter().next() {
+            return Err(Refused::new(format!("{name} is not a whole log")).because(note));
+        }
+        log.events
+    } else {
+        let (database, _) = run_store::open_store(LockWaits::new(print_message))?;
+        let row = kept_runs::find_run(&database, name)?;
+        recorded::events(&database, &row.id).or_refuse(format_args!("{} cannot be read", row.id))?
+    };
+    let why = match (events.first().map(|it| &it.kind), events.last().map(|it| &it.kind)) {
+        (Some(EventKind::RunStarted(head)), _) if head.redacted => "its texts are redacted",
+        (_, last) if !matches!(last, Some(EventKind::RunClosed(_))) => "the run has not ended",
+        _ if events.iter().zip(0..).any(|(event, seq)| event.seq.0 != seq) => "events are missing",
+        _ if events.iter().any(|it| matches!(it.kind, EventKind::EventsDropped { .. })) => {
+            "events were dropped from it"
+        }
+        _ if events.iter().any(|it| matches!(it.kind, EventKind::Unknown { .. })) => {
+            "a later version of roundtable wrote it"
+        }
+        (Some(EventKind::RunStarted(head)), _) => {
+            return Ok(TraceEvents { head: Arc::clone(head), events });
+        }
+        _ => "it has no head",
+    };
+    Err(Refused::new(format!("{} cannot be checked", visible(name))).because(why))
 }
 
 /// A recorded run that answers the model calls of a new one.

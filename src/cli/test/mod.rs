@@ -5,6 +5,7 @@ mod play;
 mod reports;
 mod result;
 mod text;
+pub mod trace;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use super::run::RunArgs;
 use super::streams::{StreamStyle, refuse};
 use super::{runtime, streams};
 use crate::base::refused::Refused;
+use crate::scenario::rows::is_rows_file;
 use crate::scenario::{Scenario, ScenarioOrigin};
 use crate::screen::theme::Theme;
 
@@ -47,6 +49,17 @@ pub struct TestArgs {
     #[cfg(feature = "store")]
     #[arg(long, value_name = "RUN|FILE.jsonl[.gz]", conflicts_with = "live")]
     pub replay: Option<String>,
+    /// Check the rows of the files against a recorded run, of roundtable or of a program that was watched,
+    /// and run nothing. Several count like repeated runs. A file may have rows alone
+    #[cfg(feature = "store")]
+    #[arg(
+        long,
+        value_name = "RUN|FILE.jsonl[.gz]",
+        conflicts_with_all = [
+            "live", "replay", "set", "flags", "seed", "trust", "proxy", "times", "jobs",
+        ]
+    )]
+    pub trace: Vec<String>,
     /// How the results are written
     #[arg(long, value_enum, default_value_t)]
     pub format: TestFormat,
@@ -96,7 +109,7 @@ pub struct TestOptions {
     #[arg(long, value_enum, requires = "times")]
     pub vary: Option<Vary>,
     /// The share of the runs of a scenario that has to pass, from 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = share, requires = "times")]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     pub min_pass: Option<f64>,
     /// Fail a scenario that has warnings, also those of conditions that could not be evaluated
     #[arg(long)]
@@ -113,6 +126,7 @@ impl TestOptions {
     /// The first option that `run` takes only with `--times`, if that is missing.
     pub(super) fn needs_times(&self) -> Option<&'static str> {
         let given = [
+            ("--min-pass", self.min_pass.is_some()),
             ("--deny-warnings", self.deny_warnings),
             ("--report", !self.report.is_empty()),
             ("--jobs", self.jobs.is_some()),
@@ -173,6 +187,14 @@ pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
     if overrides(&args.set).is_none() || !folders_exist(&args.options.report) {
         return Exit::Usage;
     }
+    #[cfg(feature = "store")]
+    if !args.trace.is_empty() {
+        return trace::check(args, global, theme);
+    }
+    if args.options.min_pass.is_some() && args.options.times.is_none() {
+        let why = Refused::new("--min-pass is about several runs");
+        return refuse(&why.help("add --times N, or --trace for recorded runs"), Exit::Usage);
+    }
     let (mut found, mut not_started) = (Vec::new(), Vec::new());
     for (place, what) in args.scenarios.iter().enumerate() {
         for source in sources_named(what, &args.scenarios[..place]) {
@@ -189,6 +211,13 @@ pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
                 ScenarioOrigin::Shipped(_) => what.clone(),
             };
             let run = args.run_args(&word);
+            if is_rows_file(&source.text) {
+                let why = Refused::new(format!("{word} has rows, and nothing to run"));
+                let why = why.help("check them against recorded runs with --trace RUN");
+                refuse(&why, Exit::Usage);
+                not_started.push(NotStarted::of(&word, format!("{why:#}")));
+                continue;
+            }
             match read_source(source, &run) {
                 // Once, however often it is named.
                 Ok(scenario) if is_known(&scenario.origin, &found) => {}
@@ -285,8 +314,23 @@ fn execute(
         print_notes(&runtime.block_on(stored.finish()));
     }
     runtime.shutdown_background();
-    let results =
-        TestResults { cases: results, not_started, min_pass, is_cut_off: interrupt.is_cancelled() };
+    let results = TestResults {
+        cases: results,
+        not_started,
+        min_pass,
+        is_cut_off: interrupt.is_cancelled(),
+        is_of_traces: false,
+    };
+    finish(report, &results, format, options)
+}
+
+/// Writes what has not been written yet, and returns the exit code.
+fn finish(
+    mut report: text::TextReport,
+    results: &TestResults,
+    format: TestFormat,
+    options: &TestOptions,
+) -> Exit {
     let exit = match report.write_error() {
         None => results.exit(),
         // The runs were cancelled because nothing could be written any more.
@@ -295,13 +339,13 @@ fn execute(
     };
     let written = match format {
         TestFormat::Json if results.cases.is_empty() => report.failed(),
-        TestFormat::Json => report
-            .failed()
-            .and_then(|()| reports::write_json(&results, &mut streams::stdout_data())),
-        TestFormat::Text | TestFormat::Github => report.finish(&results),
+        TestFormat::Json => {
+            report.failed().and_then(|()| reports::write_json(results, &mut streams::stdout_data()))
+        }
+        TestFormat::Text | TestFormat::Github => report.finish(results),
     };
     let exit = streams::exit_after_write(written, exit);
-    write_reports(&options.report, &results, exit)
+    write_reports(&options.report, results, exit)
 }
 
 /// Whether each report can be written into its folder; says which cannot, before any run.

@@ -14,7 +14,7 @@ use super::{TestOptions, Vary};
 use crate::cli::headless::InterruptTarget;
 use crate::cli::launch::{CannotRun, PreparedSessions, StoreOfCommand, engine_settings};
 use crate::cli::run::RunArgs;
-use crate::engine::expectations::{ExpectationResult, RunObserver, Verdict};
+use crate::engine::expectations::{ExpectationResult, ExpectedOf, RunObserver, Verdict};
 use crate::engine::{Engine, Launch, RunHandle, RunKeeper};
 use crate::host::program_log;
 use crate::log::event::{Event, EventKind, World};
@@ -242,7 +242,7 @@ async fn play(
 ) -> Ended {
     let PlacedTrial { case, nth, scenario, is_live, trial } = placed;
     let engine = Engine::with_keeper(engine_settings(0), keeper);
-    let mut observer = RunObserver::new(&scenario);
+    let mut observer = RunObserver::new(&scenario.expectations);
     let messages = trial.launches.len();
     let (mut runs, mut before) = (Vec::new(), None::<RunHandle>);
     let mut notes = Vec::new();
@@ -275,15 +275,16 @@ async fn play(
         notes.extend(notes_on(&world));
         before = Some(run);
     }
-    let Some(observed) = observer.finish(&scenario, is_live, messages) else {
+    let Some(observed) = observer.finish(ExpectedOf::scenario(&scenario, is_live, messages)) else {
         return (case, nth, None);
     };
     let stopped = observed.outcome.runs().iter().find(|run| !run.stop_reason.is_success());
-    let mut expectations = observed.judge(&scenario);
+    let mut expectations = observed.judge(&scenario.expectations);
     if trial.denies_warnings {
         expectations.push(no_warnings(&warnings));
     }
     let result = TrialResult {
+        trace: None,
         seed: trial.seed,
         runs,
         stop_reason: observed.outcome.stop_reason().clone(),
@@ -299,7 +300,7 @@ async fn play(
 }
 
 /// The result of `--deny-warnings`.
-fn no_warnings(warnings: &[String]) -> ExpectationResult {
+pub(super) fn no_warnings(warnings: &[String]) -> ExpectationResult {
     ExpectationResult {
         that: NO_WARNINGS.to_owned(),
         message: Some("There is no warning.".to_owned()),
@@ -310,7 +311,7 @@ fn no_warnings(warnings: &[String]) -> ExpectationResult {
 }
 
 /// Adds a condition that could not be evaluated, once for each place, or a value that a text lacks.
-fn add_failed_condition(event: &Event, warnings: &mut Vec<String>) {
+pub(super) fn add_failed_condition(event: &Event, warnings: &mut Vec<String>) {
     /// Most of them; a loop may have a new error in each round.
     const MAX_WARNINGS: usize = 20;
     if let EventKind::ConditionFailed { place, text } = &event.kind {
@@ -329,7 +330,7 @@ fn add_failed_condition(event: &Event, warnings: &mut Vec<String>) {
 
 /// The tools of a run that failed, whether or not a fallback replaced their results, the replies that
 /// were used though they are not whole, and what to do about its stop.
-fn notes_on(world: &World) -> Vec<String> {
+pub(super) fn notes_on(world: &World) -> Vec<String> {
     let tools = world.tools.rows().iter().filter(|row| row.head.is_tool());
     let failed = tools.filter_map(|row| {
         let tally = &row.tally;

@@ -58,6 +58,9 @@ struct ScenarioObject<'r> {
 #[derive(Serialize)]
 struct TrialObject<'r> {
     passed: bool,
+    /// The recorded run that was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<&'r str>,
     seed: u64,
     runs: &'r [RunId],
     stop_reason: &'r StopReason,
@@ -131,6 +134,7 @@ fn scenario<'r>(results: &TestResults, case: &'r CaseResult) -> ScenarioObject<'
 fn trial(trial: &TrialResult) -> TrialObject<'_> {
     TrialObject {
         passed: trial.passed(),
+        trace: trial.trace.as_deref(),
         seed: trial.seed,
         runs: &trial.runs,
         stop_reason: &trial.stop_reason,
@@ -172,11 +176,15 @@ pub fn junit(results: &TestResults) -> io::Result<Vec<u8>> {
         let mut suite = TestSuite::new(clean(&scenario.name));
         suite.add_property(("file", clean(&scenario.file).as_str()));
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_message("the scenario could not be started");
+        let [message, title] = match results.is_of_traces {
+            false => ["the scenario could not be started", "the scenario starts"],
+            true => ["it could not be checked", "it can be checked"],
+        };
+        status.set_message(message);
         status.set_type("start");
         let lines: Vec<String> = scenario.why.lines().map(clean).collect();
         status.set_description(lines.join("\n"));
-        let mut test = TestCase::new("the scenario starts", status);
+        let mut test = TestCase::new(title, status);
         test.set_classname(clean(&scenario.name));
         suite.add_test_case(test);
         report.add_test_suite(suite);
@@ -239,8 +247,8 @@ fn status(case: &CaseResult, failure: Option<&FailedExpectation<'_>>) -> TestCas
     }
     text.extend(result.parts.iter().map(|part| format!("{} is {}", part.part, part.value)));
     if case.trials.len() > 1 {
-        let (times, all, seed) = (failure.times, case.trials.len(), failure.trial.seed);
-        text.push(format!("not in {times} of {all} runs; the first has seed {seed}"));
+        let (times, all, mark) = (failure.times, case.trials.len(), failure.trial.mark());
+        text.push(format!("not in {times} of {all} runs; the first {mark}"));
     }
     text.push(format!("the run ended with {}", failure.trial.stop_reason));
     text.extend(failure.trial.warnings.iter().chain(&failure.trial.notes).cloned());

@@ -18,6 +18,8 @@ pub struct TestResults {
     pub min_pass: f64,
     /// The operator has cancelled: some runs are missing.
     pub is_cut_off: bool,
+    /// Recorded or watched runs were checked, and none was made.
+    pub is_of_traces: bool,
 }
 
 /// A scenario that could not be started: its file is invalid, or something that it needs is missing.
@@ -64,6 +66,9 @@ pub struct CaseResult {
 
 /// The result of one run, or of the runs of a session.
 pub struct TrialResult {
+    /// The recorded run that was checked, as the command line of `roundtable open` names it; `None`: the
+    /// run was made.
+    pub trace: Option<String>,
     /// Seed of its random numbers.
     pub seed: u64,
     pub runs: Vec<RunId>,
@@ -98,6 +103,11 @@ pub struct FailedExpectation<'r> {
 }
 
 impl TestResults {
+    /// What a case is.
+    pub fn noun(&self) -> &'static str {
+        if self.is_of_traces { "file" } else { "scenario" }
+    }
+
     /// Whether enough runs of a scenario passed.
     pub fn passed(&self, case: &CaseResult) -> bool {
         case.passes(self.min_pass)
@@ -179,6 +189,14 @@ impl CaseResult {
 }
 
 impl TrialResult {
+    /// What tells it from the other trials.
+    pub fn mark(&self) -> String {
+        match &self.trace {
+            Some(trace) => format!("is {trace}"),
+            None => format!("has seed {}", self.seed),
+        }
+    }
+
     /// Whether every expectation holds.
     pub fn passed(&self) -> bool {
         self.expectations.iter().all(|it| it.verdict == Verdict::Holds)
@@ -218,6 +236,7 @@ mod tests {
             parts: Vec::new(),
         };
         TrialResult {
+            trace: None,
             seed: 42,
             runs: Vec::new(),
             stop_reason: serde_json::from_value(stop_reason.into()).expect("a reason"),
@@ -243,7 +262,13 @@ mod tests {
             planned: trials.len(),
             trials,
         };
-        TestResults { cases: vec![case], not_started: Vec::new(), min_pass, is_cut_off: false }
+        TestResults {
+            cases: vec![case],
+            not_started: Vec::new(),
+            min_pass,
+            is_cut_off: false,
+            is_of_traces: false,
+        }
     }
 
     #[test]

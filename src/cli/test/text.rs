@@ -12,7 +12,7 @@ use crate::base::time;
 use crate::base::visible::visible_within;
 use crate::cli::output::error;
 use crate::cli::streams;
-use crate::cli::streams::{StreamStyle, TextStream};
+use crate::cli::streams::{StreamStyle, TextStream, print_on_stderr};
 use crate::engine::expectations::Verdict;
 use crate::words::format;
 use crate::words::glyph::Glyph;
@@ -37,22 +37,43 @@ pub struct TextReport {
     started: Instant,
     written: io::Result<()>,
     has_heads: bool,
+    /// Standard output belongs to a program that was watched.
+    is_beside_output: bool,
 }
 
 impl TextReport {
     /// A report on these scenarios. With [`TestFormat::Json`] it writes nothing.
     pub fn new(cases: &[TestCase], paint: StreamStyle, format: TestFormat, min_pass: f64) -> Self {
-        let names = cases.iter().map(|case| case.scenario.name.as_str().chars().count());
+        let names = cases.iter().map(|case| case.scenario.name.as_str());
+        let repeats = cases.iter().any(|case| case.trials.len() > 1);
+        Self::with_names(names, repeats, paint, format, min_pass)
+    }
+
+    /// A report on cases with these names. `repeats`: some have several runs.
+    pub fn with_names<'n>(
+        names: impl Iterator<Item = &'n str>,
+        repeats: bool,
+        paint: StreamStyle,
+        format: TestFormat,
+        min_pass: f64,
+    ) -> Self {
+        let names = names.map(|name| name.chars().count());
         Self {
             paint,
             format,
             min_pass,
-            repeats: cases.iter().any(|case| case.trials.len() > 1),
+            repeats,
+            is_beside_output: false,
             width: names.max().unwrap_or(0).clamp(8, NAME_CHARS),
             started: Instant::now(),
             written: Ok(()),
             has_heads: false,
         }
+    }
+
+    /// The same on standard error.
+    pub fn beside_output(self) -> Self {
+        Self { is_beside_output: true, ..self }
     }
 
     /// The kind of the first error of writing, if any.
@@ -78,7 +99,8 @@ impl TextReport {
         for scenario in &results.not_started {
             let sign = self.paint.role(StyleRole::Failed, self.paint.glyph(Glyph::Failed));
             let (name, width) = (visible_within(&scenario.name, NAME_CHARS), self.width);
-            text.push_str(&format!("{sign} {}  not started\n", padded(&name, width)));
+            let word = if results.is_of_traces { "not checked" } else { "not started" };
+            text.push_str(&format!("{sign} {}  {word}\n", padded(&name, width)));
         }
         for case in results.failed().filter(|case| !case.trials.is_empty()) {
             text.push('\n');
@@ -93,7 +115,9 @@ impl TextReport {
     }
 
     fn write(&mut self, text: &str) {
-        if self.written.is_ok() {
+        if self.is_beside_output {
+            print_on_stderr(text, self.paint.colour());
+        } else if self.written.is_ok() {
             let mut out = TextStream::new(streams::stdout_data(), self.paint.colour());
             self.written = out.text(text).and_then(|()| out.flush());
         }
@@ -169,10 +193,13 @@ impl TextReport {
             text.push_str(&self.failed_expectation(case, failure));
         }
         if let Some(trial) = failed {
-            let shows = match trial.runs.last().filter(|_| case.is_kept) {
-                Some(run) => format!("roundtable open {run}"),
-                None if trial.seed == case.own_seed => format!("roundtable run {}", case.words),
-                None => format!("roundtable run {} --seed {}", case.words, trial.seed),
+            let shows = match (trial.runs.last().filter(|_| case.is_kept), &trial.trace) {
+                (_, Some(trace)) => format!("roundtable open {trace}"),
+                (Some(run), None) => format!("roundtable open {run}"),
+                (None, None) if trial.seed == case.own_seed => {
+                    format!("roundtable run {}", case.words)
+                }
+                (None, None) => format!("roundtable run {} --seed {}", case.words, trial.seed),
             };
             let shows = self.paint.role(StyleRole::Dim, &one_line(&shows));
             text.push_str(&format!("    {shows}\n"));
@@ -200,10 +227,9 @@ impl TextReport {
             text.push_str(&format!("      {}\n", one_line(&result.that)));
         }
         if case.trials.len() > 1 {
-            let (times, all, seed) = (failure.times, case.trials.len(), failure.trial.seed);
-            text.push_str(&format!(
-                "      not in {times} of {all} runs; the first has seed {seed}\n"
-            ));
+            let (times, all, mark) = (failure.times, case.trials.len(), failure.trial.mark());
+            let mark = one_line(&mark);
+            text.push_str(&format!("      not in {times} of {all} runs; the first {mark}\n"));
         }
         if let Verdict::Invalid(why) = &result.verdict {
             text.push_str(&format!("      {}\n", one_line(why)));
@@ -226,10 +252,10 @@ impl TextReport {
         };
         let word = self.paint.role(role, &word);
         let counts = match failed {
-            0 => format!("{} {word}", format::count_noun(all as u64, "scenario")),
+            0 => format!("{} {word}", format::count_noun(all as u64, results.noun())),
             _ => format!(
                 "{}: {} passed, {word}",
-                format::count_noun(all as u64, "scenario"),
+                format::count_noun(all as u64, results.noun()),
                 all - failed
             ),
         };

@@ -113,6 +113,20 @@ impl Fact for ObservedFact {
     }
 }
 
+/// Longest text of a span, in bytes.
+pub(crate) const MAX_TEXT: usize = 32 << 10;
+
+/// Whether a text was longer than [`MAX_TEXT`], so that its end is missing.
+pub(crate) fn is_cut(text: &str) -> bool {
+    text.len() >= MAX_TEXT - 6 && text.ends_with('…')
+}
+
+/// How a warning begins that says that spans of the run, or their ends, may be missing.
+pub(crate) const SPANS_MISSING: &str = "some spans are missing: ";
+
+/// The same of lines of output, log records and notes.
+pub(crate) const TEXTS_MISSING: &str = "some texts are missing: ";
+
 /// What is known of a span. A text is at most 32 KiB long.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]

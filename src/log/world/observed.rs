@@ -550,7 +550,7 @@ impl CallTotals {
 }
 
 /// Most agents, tools and models with a row of their own.
-const MAX_AGENTS: usize = 64;
+pub(crate) const MAX_AGENTS: usize = 64;
 
 /// Most spans that are looked through for the agent around one.
 const MAX_DEPTH: usize = 64;

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use super::decision::EvalBudget;
 use super::expr::{ArithmeticOp, CelLoop, CelNode, ComparisonOp, LoopKind};
 use super::value::{CelList, CelMap, CelText, CelValue, SLOT, compare, equal};
-use super::{CelBindings, EvalError, eval_error, shorten};
+use super::{CelBindings, EvalError, eval_error, explain, shorten};
 
 /// Evaluates a condition.
 pub(crate) fn value<'v>(
@@ -67,6 +67,9 @@ impl<'v> Evaluation<'v, '_> {
                 (Some(json), _) => CelValue::from_json(json),
                 (None, Some(kind)) => CelValue::Type(kind),
                 (None, None) => {
+                    if let Some(why) = self.shown.missing(name) {
+                        return Err(eval_error(why.to_string()));
+                    }
                     let name = shorten(name);
                     return Err(eval_error(format!("`{name}` is not available in this condition")));
                 }
@@ -85,7 +88,7 @@ impl<'v> Evaluation<'v, '_> {
                     )));
                 };
                 let found = map.field(field, self.budget)?;
-                found.ok_or_else(|| no_key(field))?
+                found.ok_or_else(|| self.missing(node).unwrap_or_else(|| no_key(field)))?
             }
             CelNode::Has(operand, field) => {
                 let operand = self.value(operand)?;
@@ -96,7 +99,11 @@ impl<'v> Evaluation<'v, '_> {
                         shorten(field)
                     )));
                 };
-                CelValue::Bool(map.field(field, self.budget)?.is_some())
+                let has = map.field(field, self.budget)?.is_some();
+                match (!has).then(|| self.missing(node)).flatten() {
+                    Some(why) => return Err(why),
+                    None => CelValue::Bool(has),
+                }
             }
             CelNode::Index(sides) => {
                 let [operand, place] = self.eval_sides(sides)?;
@@ -155,6 +162,15 @@ impl<'v> Evaluation<'v, '_> {
             }
             CelNode::Loop(inner) => self.eval_loop(inner)?,
         })
+    }
+
+    /// Why a field of a bound name has no value, if that is known.
+    fn missing(&self, node: &CelNode) -> Option<EvalError> {
+        let path = match node {
+            CelNode::Has(inner, field) => format!("{}.{field}", explain::written(inner)?),
+            node => explain::written(node)?,
+        };
+        self.shown.missing(&path).map(|why| eval_error(why.to_string()))
     }
 
     fn eval_sides(&mut self, sides: &'v [CelNode; 2]) -> Result<[CelValue<'v>; 2], EvalError> {

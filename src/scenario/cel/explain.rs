@@ -76,6 +76,24 @@ pub(crate) fn texts_in<'n>(node: &'n CelNode, names: &[&str]) -> Vec<&'n str> {
     texts
 }
 
+/// Whether a field with one of these names may be read, of whatever it is.
+pub(crate) fn may_read_field(node: &CelNode, fields: &[&str]) -> bool {
+    let mut found = false;
+    walk(node, &mut |node| {
+        found |= match node {
+            CelNode::Field(_, field) | CelNode::Has(_, field) => fields.contains(&field.as_str()),
+            CelNode::Index(sides) => match &sides[1] {
+                CelNode::Text(field) => fields.contains(&field.as_str()),
+                CelNode::Int(_) => false,
+                _ => true,
+            },
+            _ => false,
+        };
+        !found
+    });
+    found
+}
+
 /// The values of the names and of the functions of expectations, without those that depend on the
 /// variable of a loop.
 pub(crate) fn explain(node: &CelNode, shown: &CelBindings) -> Vec<ObservedPart> {
@@ -152,6 +170,9 @@ fn collect(node: &CelNode, shown: &CelBindings, parts: &mut Vec<ObservedPart>) {
             let value = match eval::value(node, shown, &mut EvalBudget::default()) {
                 Ok(value) => shortened(&value) + &more_of(node, shown).unwrap_or_default(),
                 // The evaluation itself says why.
+                Err(EvalError::Failed(_)) if shown.missing(&part).is_some() => {
+                    "not known".to_owned()
+                }
                 Err(EvalError::Failed(_)) => "missing".to_owned() + &keys_beside(node, shown),
                 Err(EvalError::BudgetExceeded(spent)) => spent.to_string(),
             };
@@ -167,6 +188,10 @@ fn more_of(node: &CelNode, shown: &CelBindings) -> Option<String> {
     let facts = shown.run_facts()?;
     let (what, names) = match function {
         RunFunction::Calls | RunFunction::Asked => return None,
+        RunFunction::Failed => {
+            let found = facts.calls.get(args.first()?)?;
+            return Some(format!(": {} of {} failed", found.failed, found.calls));
+        }
         RunFunction::Approved => ("approved were", &facts.approved),
         RunFunction::Cites => ("it cites", &facts.cited),
         RunFunction::Order => ("control went", &facts.took_control),
@@ -253,7 +278,7 @@ fn walk<'n>(node: &'n CelNode, visit: &mut impl FnMut(&'n CelNode) -> bool) {
 
 /// A name with its fields, or a call of a function of expectations, as it is written. `None` for
 /// other parts, and for the names of types.
-fn written(node: &CelNode) -> Option<String> {
+pub(super) fn written(node: &CelNode) -> Option<String> {
     match node {
         CelNode::Bound(name, None) => Some(name.clone()),
         CelNode::Field(inner, field) => Some(format!("{}.{field}", written(inner)?)),

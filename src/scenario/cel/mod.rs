@@ -30,6 +30,7 @@ use self::expr::CelNode;
 use self::parse::{byte_of, children, parse};
 use self::value::CelValue;
 use crate::base::private_host::plain_name;
+use crate::scenario::read::closest_name;
 
 pub use self::decision::{BudgetExceeded, EvalBudget, EvalLimits};
 pub use self::explain::ObservedPart;
@@ -107,13 +108,18 @@ impl Condition {
     }
 
     /// The texts that a bound name is compared with by `==` or `!=`.
-    pub(super) fn texts_equal_to(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn texts_equal_to(&self, name: &str) -> Vec<&str> {
         explain::texts_equal_to(&self.node, name)
     }
 
     /// The texts that are looked for with `in` in one of these bound names, or in a field of it.
     pub(crate) fn texts_in(&self, names: &[&str]) -> Vec<&str> {
         explain::texts_in(&self.node, names)
+    }
+
+    /// Whether it may read one of these fields: it selects one, or computes the name of a field.
+    pub(crate) fn may_read_field(&self, fields: &[&str]) -> bool {
+        explain::may_read_field(&self.node, fields)
     }
 
     /// What the parts of the condition are that it compares: its names and its calls of functions
@@ -186,6 +192,8 @@ pub struct CelBindings {
     names: Vec<(Cow<'static, str>, Arc<Value>)>,
     /// What the functions of expectations look at.
     run: Option<Arc<RunFacts>>,
+    /// Names, also with fields, that have no value, each with the reason.
+    missing: Vec<(Cow<'static, str>, Arc<str>)>,
 }
 
 impl CelBindings {
@@ -201,6 +209,23 @@ impl CelBindings {
             Some((_, old)) => *old = value,
             None => self.names.push((name, value)),
         }
+    }
+
+    /// Sets why a name, or a field such as `outcome.usage.total_tokens`, has no value.
+    pub fn set_missing(&mut self, path: impl Into<Cow<'static, str>>, why: Arc<str>) {
+        self.missing.push((path.into(), why));
+    }
+
+    /// Why a name, or a field of it, has no value. `None`: nothing is known of that.
+    pub(crate) fn missing(&self, path: &str) -> Option<&Arc<str>> {
+        self.missing.iter().find(|(known, _)| known == path).map(|(_, why)| why)
+    }
+
+    /// Why a field of this name, or of this field, has no value.
+    pub(crate) fn missing_inside(&self, path: &str) -> Option<&Arc<str>> {
+        let is_inside =
+            |known: &str| known.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+        self.missing.iter().find(|(known, _)| is_inside(known)).map(|(_, why)| why)
     }
 
     /// Sets what the functions of expectations look at.
@@ -230,8 +255,16 @@ impl CelBindings {
 /// What a run did, for the functions of expectations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFacts {
-    /// Number of calls of each tool; `llm` is the model.
-    pub calls: BTreeMap<String, u64>,
+    /// The calls of each name, as a condition writes it: a tool (`llm` is the model), or with one of
+    /// the [`PREFIXES`].
+    pub calls: BTreeMap<String, CallFacts>,
+    /// Names that a condition may use although they do not occur.
+    pub listed: Vec<String>,
+    /// Names of tools and agents were checked when the file was read: those that do not occur were not
+    /// called.
+    pub is_checked: bool,
+    /// Why calls may be missing here; `None`: all are known.
+    pub incomplete: Option<Arc<str>>,
     /// The addresses that the answer cites.
     pub cited: Vec<String>,
     /// The roles, workers and agents that took control, in order.
@@ -242,11 +275,82 @@ pub struct RunFacts {
     pub approved: Vec<String>,
 }
 
+/// The calls of one name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallFacts {
+    /// Their number.
+    pub calls: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Those whose end is not known.
+    pub lost: u64,
+    /// A tool has the name, and an agent has it, too.
+    pub is_ambiguous: bool,
+}
+
+/// What the name of a call may begin with: what it is the name of.
+pub const PREFIXES: [(&str, &str); 3] =
+    [("tool:", "tool"), ("agent:", "role, worker or agent"), ("model:", "model")];
+
+/// A name with one of the [`PREFIXES`] in its two parts.
+pub fn split_prefix(name: &str) -> Option<(&'static str, &str)> {
+    PREFIXES.iter().find_map(|(prefix, _)| Some((*prefix, name.strip_prefix(prefix)?)))
+}
+
+impl RunFacts {
+    /// The calls of a name.
+    fn find(&self, name: &str) -> Result<CallFacts, EvalError> {
+        match self.calls.get(name) {
+            Some(found) if found.is_ambiguous => {
+                let name = shorten(name);
+                Err(eval_error(format!(
+                    "`{name}` is a tool and an agent: write tool:{name} or agent:{name}"
+                )))
+            }
+            Some(found) => Ok(*found),
+            None => self.absent(name).map(|()| CallFacts::default()),
+        }
+    }
+
+    /// A name that does not occur: an error, unless it is known that it may.
+    fn absent(&self, name: &str) -> Result<(), EvalError> {
+        let is_model = name.starts_with("model:");
+        let bare = split_prefix(name).map_or(name, |(_, bare)| bare);
+        let is_listed = |listed: &String| match split_prefix(listed) {
+            Some((_, of)) => listed == name || (bare == name && of == name),
+            None => listed == bare,
+        };
+        if self.listed.iter().any(is_listed) || (self.is_checked && !is_model) {
+            return Ok(());
+        }
+        let noun = PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix));
+        let noun = noun.map_or("tool", |(_, noun)| noun);
+        let known = self.calls.keys().map(String::as_str);
+        let near = closest_name(name, known).map(|near| format!("; did you mean `{near}`?"));
+        let near = near.unwrap_or_default();
+        let list = match self.is_checked {
+            true => "",
+            false => "; if it need not occur, list it in `names` at the top of the file",
+        };
+        Err(eval_error(format!("the run has no {noun} `{}`{near}{list}", shorten(bare))))
+    }
+
+    /// An error if calls may be missing.
+    fn complete(&self) -> Result<(), EvalError> {
+        match &self.incomplete {
+            Some(why) => Err(eval_error(why.to_string())),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A function of expectations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunFunction {
-    /// `calls("llm")`: the number of calls of a tool.
+    /// `calls("llm")`: the number of calls of a tool, or with a prefix of a model or an agent.
     Calls,
+    /// `failed("refund")`: whether a call of it failed.
+    Failed,
     /// `cites("status.example.com")`: whether the answer cites a page of this host or its
     /// subdomains, or an address that begins so.
     Cites,
@@ -259,8 +363,9 @@ pub enum RunFunction {
     Approved,
 }
 
-const TABLE: [(RunFunction, &str); 5] = [
+const TABLE: [(RunFunction, &str); 6] = [
     (RunFunction::Calls, "calls"),
+    (RunFunction::Failed, "failed"),
     (RunFunction::Cites, "cites"),
     (RunFunction::Order, "order"),
     (RunFunction::Asked, "asked"),
@@ -285,6 +390,7 @@ impl RunFunction {
     pub(crate) fn check(self, args: usize) -> Result<(), String> {
         let (fits, usage) = match self {
             Self::Calls => (args == 1, "calls(\"tool\")"),
+            Self::Failed => (args == 1, "failed(\"tool\")"),
             Self::Cites => (args == 1, "cites(\"host\")"),
             Self::Order => (args >= 2, "order(\"first\", \"second\")"),
             Self::Asked => (args == 1, "asked(\"person\")"),
@@ -304,21 +410,41 @@ impl RunFunction {
         };
         let first = args.first().map_or("", String::as_str);
         Ok(match self {
-            Self::Calls => match facts.calls.get(first) {
-                Some(calls) => CelValue::Int(i64::try_from(*calls).unwrap_or(i64::MAX)),
-                None => {
-                    let name = shorten(first);
-                    return Err(eval_error(format!("the run has no tool `{name}`")));
+            Self::Calls => {
+                facts.complete()?;
+                let calls = facts.find(first)?.calls;
+                CelValue::Int(i64::try_from(calls).unwrap_or(i64::MAX))
+            }
+            Self::Failed => {
+                let found = facts.find(first);
+                // One that has failed is enough, whatever else is not known.
+                if found.as_ref().is_ok_and(|found| found.failed > 0) {
+                    return Ok(CelValue::Bool(true));
                 }
-            },
+                facts.complete()?;
+                let lost = found?.lost;
+                if lost > 0 {
+                    let (calls, name) = (count_noun(lost, "call"), shorten(first));
+                    return Err(eval_error(format!("the end of {calls} of `{name}` is not known")));
+                }
+                CelValue::Bool(false)
+            }
             Self::Cites => {
                 budget.count_read(facts.cited.iter().map(String::len).sum())?;
                 CelValue::Bool(facts.cited.iter().any(|url| is_of(url, first)))
             }
             Self::Order => {
                 budget.count_steps(facts.took_control.len() as u64)?;
+                facts.complete()?;
+                let bare =
+                    |name: &'_ String| name.strip_prefix("agent:").unwrap_or(name).to_owned();
+                let names: Vec<String> = args.iter().map(bare).collect();
+                let unseen = names.iter().filter(|name| !facts.took_control.contains(name));
+                for name in unseen {
+                    facts.find(&format!("agent:{name}"))?;
+                }
                 let mut rest = facts.took_control.iter();
-                CelValue::Bool(args.iter().all(|name| rest.any(|other| other == name)))
+                CelValue::Bool(names.iter().all(|name| rest.any(|other| other == name)))
             }
             Self::Asked => {
                 let times = facts.asked.get(first).copied().unwrap_or_default();
@@ -327,6 +453,11 @@ impl RunFunction {
             Self::Approved => CelValue::Bool(facts.approved.iter().any(|tool| tool == first)),
         })
     }
+}
+
+/// `1 call`, `2 calls`: the words of figures are in a layer above.
+fn count_noun(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Whether an address begins with this one, or is of this host or one of its subdomains.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::name::ToolName;
-use crate::scenario::cel::{Condition, RunFunction};
+use crate::scenario::cel::{Condition, RunFunction, split_prefix};
 use crate::scenario::patterns::row::PatternRow;
 use crate::scenario::people::OPERATOR;
 use crate::scenario::read::format::{ExpectTable, ScenarioFile};
@@ -31,35 +31,11 @@ pub(crate) fn compile_condition(
     shown: &ConditionScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<Condition> {
-    let compiled = match shown.of_run {
-        true => Condition::compile_expectation(&when.text),
-        false => Condition::compile(&when.text),
-    };
-    let condition = match compiled {
-        Ok(condition) => condition,
-        Err(error) => {
-            let at = match error.offset() {
-                Some(at) => cx.inner_span(when.at, at, at + 1),
-                None => when.at,
-            };
-            let help = "write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU'";
-            cx.error(at, error.to_string(), help);
-            return None;
-        }
-    };
-    let mut good = true;
+    let condition = parse_condition(when, shown.of_run, cx)?;
+    let mut good = names_exist(&condition, when, shown.names, cx);
     for name in condition.names() {
         let at = cx.inner_span(when.at, name.at, name.at + name.path.join(".").len());
         match name.path[..] {
-            [first, ..] if !shown.names.contains(&first) => {
-                let help = match word_before_minus(&when.text[..name.at]) {
-                    Some(word) => format!("`-` subtracts: did you mean `{word}_{first}`?"),
-                    None => suggest_name(first, shown.names.iter().copied()),
-                };
-                let at = cx.inner_span(when.at, name.at, name.at + first.len());
-                cx.error(at, format!("`{first}` is not available in this condition"), help);
-                good = false;
-            }
             ["inputs", field, ..] if !shown.file.inputs.has(field) => {
                 cx.error(
                     at,
@@ -91,6 +67,93 @@ pub(crate) fn compile_condition(
         }
     }
     good.then_some(condition)
+}
+
+fn parse_condition(when: &NonBlankString, of_run: bool, cx: &mut ReadContext) -> Option<Condition> {
+    let compiled = match of_run {
+        true => Condition::compile_expectation(&when.text),
+        false => Condition::compile(&when.text),
+    };
+    match compiled {
+        Ok(condition) => Some(condition),
+        Err(error) => {
+            let at = match error.offset() {
+                Some(at) => cx.inner_span(when.at, at, at + 1),
+                None => when.at,
+            };
+            let help = "write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU'";
+            cx.error(at, error.to_string(), help);
+            None
+        }
+    }
+}
+
+/// Whether all names of a condition are among these. Others are reported to `cx`.
+fn names_exist(
+    condition: &Condition,
+    when: &NonBlankString,
+    names: &[&str],
+    cx: &mut ReadContext,
+) -> bool {
+    let mut good = true;
+    for name in condition.names() {
+        let [first, ..] = name.path[..] else { continue };
+        if names.contains(&first) {
+            continue;
+        }
+        let help = match word_before_minus(&when.text[..name.at]) {
+            Some(word) => format!("`-` subtracts: did you mean `{word}_{first}`?"),
+            None => suggest_name(first, names.iter().copied()),
+        };
+        let at = cx.inner_span(when.at, name.at, name.at + first.len());
+        cx.error(at, format!("`{first}` is not available in this condition"), help);
+        good = false;
+    }
+    good
+}
+
+/// Builds the rows of a file that has nothing else: what they are about is not known, so only their
+/// form is checked. Problems are reported to `cx`.
+pub(crate) fn build_rows(
+    rows: &[Positioned<ExpectTable>],
+    cx: &mut ReadContext,
+) -> Vec<Expectation> {
+    let build = |(index, row): (usize, &Positioned<ExpectTable>), cx: &mut ReadContext| {
+        let that = row.value.that.as_ref()?;
+        let (line, _) = cx.position(that.at);
+        let condition = cx.at_index(index, |cx| {
+            cx.at_key("that", |cx| {
+                let condition = parse_condition(that, true, cx)?;
+                names_exist(&condition, that, &NAMES, cx).then_some(())?;
+                for (function, name) in condition.run_names() {
+                    if let Some((what, help)) = wrong_prefix(function, name) {
+                        cx.error(that.at, what, help);
+                    }
+                }
+                warn_of_unknown_reasons(&condition, that, cx);
+                Some(condition)
+            })
+        })?;
+        let message = row.value.message.as_ref().map(|message| message.text.clone());
+        Some(Expectation { that: condition, message, line })
+    };
+    cx.at_key("expect", |cx| rows.iter().enumerate().filter_map(|row| build(row, cx)).collect())
+}
+
+/// What is wrong with a name of a function that is only about agents.
+fn wrong_prefix(function: RunFunction, name: &str) -> Option<(String, String)> {
+    let (prefix, bare) = split_prefix(name)?;
+    match function {
+        RunFunction::Order if prefix != "agent:" => {
+            let what = format!("`{name}` is no role, worker or agent, and `order` is about those");
+            Some((what, String::new()))
+        }
+        RunFunction::Asked | RunFunction::Approved => {
+            let what = format!("`{}` takes a name without `{prefix}`", function.name());
+            Some((what, format!("write {}(\"{bare}\")", function.name())))
+        }
+        _ => None,
+    }
 }
 
 /// The word before a minus at the end of a text, without white space between.
@@ -151,6 +214,7 @@ pub(super) fn build_expectations(
     let called = file.workers.names().chain(file.agents.names());
     let tools = tools.keys().map(ToolName::as_str);
     let known = KnownNames {
+        own_tools: tools.clone().chain(file.workers.names()).collect(),
         tools: ["llm"].into_iter().chain(tools).chain(called).collect(),
         actors: actors().collect(),
         people: file.people.names().chain([OPERATOR]).collect(),
@@ -169,6 +233,8 @@ pub(super) fn build_expectations(
 /// The names that the functions of expectations may name.
 struct KnownNames<'f> {
     tools: Vec<&'f str>,
+    /// The tools without agents.
+    own_tools: Vec<&'f str>,
     actors: Vec<&'f str>,
     /// The people, with the operator.
     people: Vec<&'f str>,
@@ -213,6 +279,19 @@ impl KnownNames<'_> {
     fn wrong_names(&self, condition: &Condition) -> Vec<(String, String)> {
         let names = condition.run_names();
         let wrong = names.into_iter().filter_map(|(function, name)| match function {
+            _ if wrong_prefix(function, name).is_some() => wrong_prefix(function, name),
+            RunFunction::Calls | RunFunction::Failed if split_prefix(name).is_some() => {
+                match split_prefix(name) {
+                    Some(("tool:", bare)) => self.wrong(bare, "a tool", &self.own_tools),
+                    Some(("agent:", bare)) => {
+                        self.wrong(bare, "a role, worker or agent", &self.actors)
+                    }
+                    // The model of a run is set when it starts.
+                    _ => None,
+                }
+            }
+            RunFunction::Failed if self.actors.contains(&name) => None,
+            RunFunction::Failed => self.wrong(name, "a tool", &self.tools),
             // A role is not called like a tool; its replies are among the events.
             RunFunction::Calls if self.actors.contains(&name) && !self.tools.contains(&name) => {
                 let what = format!("`{name}` is not a tool, but a role, worker or agent");
@@ -227,7 +306,10 @@ impl KnownNames<'_> {
                 let what = format!("the pattern {} has no roles, workers or agents", self.own.name);
                 Some((what, "remove `order`".to_owned()))
             }
-            RunFunction::Order => self.wrong(name, "a role, worker or agent", &self.actors),
+            RunFunction::Order => {
+                let bare = name.strip_prefix("agent:").unwrap_or(name);
+                self.wrong(bare, "a role, worker or agent", &self.actors)
+            }
             RunFunction::Asked => self.wrong(name, "a person", &self.people),
             RunFunction::Approved => self.wrong(name, "a tool", &self.tools),
             RunFunction::Cites if self.cites => None,

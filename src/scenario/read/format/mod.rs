@@ -104,7 +104,8 @@ record! {
         /// fields status, stop_reason, degraded and elapsed_ms, and answer (text or null), tokens,
         /// cost_usd (null without prices), live (whether a live model was called), inputs, facts,
         /// flags (at the end), and events (the objects that `run --format jsonl` prints).
-        /// calls("NAME") is the number of calls of a tool, or of the model for "llm";
+        /// calls("NAME") is the number of calls of a tool, or of the model for "llm", or of what
+        /// "tool:NAME", "agent:NAME" or "model:NAME" says; failed("NAME") holds if one of them failed;
         /// order("A", "B") holds if these roles, workers or agents took control in this order,
         /// others may come between; cites("HOST") holds if the answer cites a page of this host;
         /// asked("PERSON") is how often a person was asked, approved("TOOL") holds if a call of a tool
