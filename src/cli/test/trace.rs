@@ -116,14 +116,6 @@ impl RunTrial {
         };
         let expectations = runs.judge(rows.expectations());
         let stopped = runs.outcome.runs().iter().find(|run| !run.stop_reason.is_success());
-        let mut notes = notes_on(&self.world);
-        notes.extend(self.world.observed().into_iter().flat_map(|observed| {
-            let failed = observed.tools.iter().filter(|tool| tool.failed > 0);
-            failed.map(|tool| {
-                let calls = count_noun(tool.calls, "call");
-                format!("{} failed {} of {calls}", tool.name, tool.failed)
-            })
-        }));
         TrialResult {
             trace,
             seed: head.as_ref().map_or(0, |head| head.seed),
@@ -131,7 +123,7 @@ impl RunTrial {
             stop_reason: runs.outcome.stop_reason().clone(),
             error: stopped.and_then(|run| run.error.clone()),
             warnings: self.warnings,
-            notes,
+            notes: notes_on(&self.world),
             elapsed_ms: runs.outcome.elapsed_ms(),
             tokens: runs.tokens,
             cost_usd: runs.outcome.cost_usd(),

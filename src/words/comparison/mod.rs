@@ -12,6 +12,7 @@ use super::sentence::{model_text, sentence};
 use crate::log::event::TextPart;
 use crate::log::event::kind::RunStarted;
 use crate::log::event::{Event, EventKind, SpanId, World};
+use crate::log::facts::observed::{ObservedFact, SpanAbout};
 use crate::log::world::SpanKind;
 
 /// Characters of a text that are shown before the place where it differs.
@@ -167,11 +168,18 @@ impl<'a> ComparedLog<'a> {
         let mut seen: HashMap<(PathId, String), usize> = HashMap::new();
         let mut opened: HashMap<(PathId, String), usize> = HashMap::new();
         let mut world = World::new();
+        let observed = observed_spans(events);
         for event in events {
             world.apply(event);
-            if let Some((parent, kind)) = event.kind.opens().filter(|_| event.span != SpanId::RUN) {
+            // A span of another program may be reported several times.
+            let is_again = observed.contains_key(&event.span) && of_span.contains_key(&event.span);
+            let opens = event.kind.opens().filter(|_| event.span != SpanId::RUN && !is_again);
+            if let Some((parent, kind)) = opens {
+                let (parent, name) = match observed.get(&event.span) {
+                    Some((parent, name)) => (*parent, name.clone()),
+                    None => (parent, span_name(&kind)),
+                };
                 let outer = path_of(&of_span, parent);
-                let name = span_name(&kind);
                 let nth = opened.entry((outer, name.clone())).or_default();
                 *nth += 1;
                 let name = if *nth == 1 { name } else { format!("{name} ({nth})") };
@@ -220,6 +228,27 @@ impl<'a> ComparedLog<'a> {
             right: other.and_then(|(log, place)| log.side(place)),
         }
     }
+}
+
+/// The spans of another program: the span around each and the words for it, as they are known at the end.
+/// Parents are often reported after their children.
+fn observed_spans(events: &[Arc<Event>]) -> BTreeMap<SpanId, (SpanId, String)> {
+    let mut known: BTreeMap<SpanId, (SpanId, SpanAbout)> = BTreeMap::new();
+    for event in events {
+        match ObservedFact::of(&event.kind) {
+            Some(ObservedFact::Opened { parent, about, .. }) => {
+                let span = known.entry(event.span).or_default();
+                span.0 = *parent;
+                span.1.add(about);
+            }
+            Some(ObservedFact::Closed { about, .. }) => {
+                known.entry(event.span).or_default().1.add(about);
+            }
+            _ => {}
+        }
+    }
+    let name = |about: SpanAbout| format!("{} {}", about.role.word(), about.name);
+    known.into_iter().map(|(id, (parent, about))| (id, (parent, name(about)))).collect()
 }
 
 /// The words for a span in a path.
@@ -312,6 +341,10 @@ fn fields_of(event: &Event) -> Map<String, Value> {
             for key in ["v", "seq", "at_us", "span", "kind"] {
                 fields.shift_remove(key);
             }
+            // Its id in the other program.
+            if ObservedFact::of(&event.kind).is_some() {
+                fields.shift_remove("id");
+            }
             fields.into_iter().filter(|(key, _)| !is_measured(key)).map(comparable).collect()
         }
         _ => Map::new(),
@@ -336,7 +369,9 @@ impl DifferentEvent {
 
 /// Ids of spans and runs, and times, differ between any two runs.
 fn is_measured(key: &str) -> bool {
-    key.ends_with("_ms") || matches!(key, "parent" | "run" | "after" | "previous_run" | "span")
+    key.ends_with("_ms")
+        || matches!(key, "from_us" | "until_us")
+        || matches!(key, "parent" | "run" | "after" | "previous_run" | "span")
 }
 
 fn comparable((key, value): (String, Value)) -> (String, Value) {
@@ -534,6 +569,43 @@ mod tests {
         let found = compare(&left, &right);
         assert!(found.is_same(), "{found:#?}");
         assert_eq!(found.equal, 8);
+    }
+
+    /// A trace of another program: its tool was called so often, at this time, with ids of its own.
+    fn observed(calls: u32, from_us: u64) -> Vec<Arc<Event>> {
+        let span = |id: u32, parent: u32, about: &str| {
+            let (from, until) = (from_us + u64::from(id), from_us + u64::from(id) + 9);
+            let id = format!(r#""id":"{from_us}-{id}""#);
+            let opened = format!(
+                r#""kind":"span.opened","parent":{parent},"at_end":true,{id},{about},"from_us":{from}"#
+            );
+            let closed = format!(
+                r#""kind":"span.closed","end":"done",{id},{about},"from_us":{from},"until_us":{until}"#
+            );
+            [opened, closed]
+        };
+        let mut lines = Vec::new();
+        for nth in 0..calls {
+            let about = r#""name":"refund","role":"tool""#;
+            lines.extend(span(2 + nth, 1, about).map(|line| (2 + nth, line)));
+        }
+        // A child names its parent first.
+        let unknown =
+            format!(r#""kind":"span.opened","parent":0,"id":"{from_us}-1","role":"step""#);
+        lines.insert(0, (1, unknown));
+        let [opened, closed] = span(1, 0, r#""name":"billing","role":"agent""#);
+        lines.extend([(1, opened), (1, closed)]);
+        let lines: Vec<_> = lines.iter().map(|(span, line)| (*span, line.as_str())).collect();
+        log(&lines)
+    }
+
+    #[test]
+    fn observed_runs_differ_by_what_happened() {
+        let found = compare(&observed(1, 5_000), &observed(1, 900_000));
+        assert!(found.is_same(), "{found:#?}");
+        let found = compare(&observed(2, 5_000), &observed(1, 900_000));
+        let paths: Vec<_> = found.differences.iter().map(|it| it.path.join(" / ")).collect();
+        assert_eq!(paths, ["agent billing / tool refund (2)"; 2]);
     }
 
     #[test]
