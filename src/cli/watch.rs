@@ -419,7 +419,7 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
         Ok(listening) => listening,
         Err(why) => return refuse(&why, Exit::Stopped),
     };
-    print_message(&variables(&address));
+    let variables = variables(&address);
     let headless = HeadlessRuns::new(args.format, expected, global, theme, &stored);
     let (sender, inputs) = mpsc::channel(QUEUED);
     let server = tokio::spawn(serve(listener, address, sender.clone()));
@@ -430,6 +430,8 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
     let end = move || drop(std::thread::spawn(move || stop.blocking_send(HubInput::Ended(0))));
     let stops = on_stop(end, Exit::Cancelled.code());
     drop((sender, stops));
+    // Who reads this may send a signal.
+    print_message(&variables);
     let report = hub.run(inputs).await;
     server.abort();
     let holds = headless.end(&report).await;

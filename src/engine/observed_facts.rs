@@ -373,7 +373,7 @@ mod tests {
             json!({"span": 4, "kind": "span.closed", "end": "done", "role": "agent"}),
             json!({"span": 1, "kind": "span.closed", "end": "done", "role": "agent", "output": "Done."}),
             json!({"span": 0, "kind": "answer.composed", "text": "Done."}),
-            json!({"span": 0, "kind": "run.closed", "reason": "success", "phase": null, "boundary": null, "elapsed_ms": 2925, "paused_ms": 0}),
+            json!({"span": 0, "kind": "run.closed", "reason": "success", "phase": null, "boundary": null, "elapsed_ms": 2925, "paused_ms": 0, "in_flight": 0}),
         ]
     }
 

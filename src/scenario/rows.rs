@@ -157,7 +157,7 @@ mod tests {
         let lines: Vec<usize> = rows.expectations().iter().map(|row| row.line).collect();
         assert_eq!(lines, [4, 8]);
         assert_eq!(rows.expectations()[0].message.as_deref(), Some("Nothing is deleted."));
-        for other in ["title = \"a\"\n[[expect]]\nthat = 'true'\n", "a = 1", "", "[[expect"] {
+        for other in ["title = \"a\"\n[[expect]]\nthat = 'true'\n", "a = 1", ""] {
             assert!(!is_rows_file(other), "{other}");
         }
     }
@@ -166,7 +166,7 @@ mod tests {
     fn wrong_rows_have_lines() {
         let row = |that: &str| format!("[[expect]]\nthat = '''{that}'''\n");
         for (text, wanted) in [
-            (String::new(), "rows.toml:1:1: error: expect: missing"),
+            (String::new(), "rows.toml:1:1: error: expect: `expect` is missing"),
             ("expect = []".to_owned(), "the list is empty"),
             (row("calls('x'"), "rows.toml:2:"),
             (

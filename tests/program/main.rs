@@ -45,6 +45,7 @@ mod pictures;
 mod prompt_files;
 mod read_only_home;
 mod research_web;
+mod rows;
 mod shared_store;
 mod shells;
 mod spending;
