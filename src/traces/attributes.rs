@@ -167,14 +167,17 @@ pub(super) fn question_text(subject: &Subject) -> String {
     }
 }
 
-/// Adds what another program has said of its span; returns its name, which stays that program's.
+/// Adds what another program has said of its span; returns its name, in the form of the conventions.
 pub(super) fn describe_observed(about: &SpanAbout, to: &mut AttributeList) -> String {
     let (kind, operation) = words_of(about.role);
     to.known(Known::Kind, kind);
     operation.into_iter().for_each(|word| to.known(Known::Operation, word));
-    let texts = [(Known::Agent, &about.agent), (Known::Model, &about.model)];
-    for (known, text) in texts {
-        text.iter().for_each(|text| to.known(known, &**text));
+    // The node of a graph is named like the agent that it is.
+    let own = (kind == "AGENT" && !about.name.is_empty()).then_some(&about.name);
+    for (known, text) in
+        [(Known::Agent, about.agent.as_ref().or(own)), (Known::Model, about.model.as_ref())]
+    {
+        text.into_iter().for_each(|text| to.known(known, &**text));
     }
     if about.role == SpanRole::Tool {
         to.known(Known::Tool, &*about.name);
@@ -194,9 +197,13 @@ pub(super) fn describe_observed(about: &SpanAbout, to: &mut AttributeList) -> St
     for (known, text) in [(Known::Input, &about.input), (Known::Output, &about.output)] {
         text.iter().for_each(|text| to.known(known, &**text));
     }
-    match (about.name.is_empty(), operation) {
-        (true, Some(word)) => word.to_owned(),
-        (true, None) => "span".to_owned(),
+    match operation {
+        Some(word) if about.name.is_empty() => word.to_owned(),
+        // Some of these programs have named it so; nodes of graphs are read as they are.
+        Some(word) if about.role != SpanRole::Node && !about.name.starts_with(word) => {
+            format!("{word} {}", about.name)
+        }
+        None if about.name.is_empty() => "span".to_owned(),
         _ => about.name.to_string(),
     }
 }

@@ -37,8 +37,8 @@ const MAX_EVENTS: usize = 64;
 /// Most calls whose conversation is kept for the calls that continue it.
 const MAX_CONVERSATIONS: usize = 256;
 
-/// The event of a failed attempt. Viewers take a span with an `exception` for one that failed, so it has that name
-/// only where the span did.
+/// The event of a failed attempt. Viewers take a span with an `exception`, and some no other, for one that failed: so
+/// each of those has one, and no other span.
 const ATTEMPT_FAILED: &str = "attempt_failed";
 const EXCEPTION: &str = "exception";
 
@@ -644,7 +644,11 @@ impl RunSpans {
             },
             PatternFact::Observed(ObservedFact::Closed { end, .. }) => match end {
                 SpanEnd::Lost => open.attributes.add("roundtable.lost", true),
-                SpanEnd::Failed => open.attributes.known(Known::Error, "_OTHER"),
+                SpanEnd::Failed => {
+                    let about = open.observed.as_ref();
+                    let error = about.and_then(|about| about.error.clone()).unwrap_or_default();
+                    self.fail(open, status, "_OTHER", &error);
+                }
                 SpanEnd::Done => {}
             },
             _ => {}
@@ -668,8 +672,17 @@ impl RunSpans {
         }
         open.attributes.known(Known::Error, class);
         status.message = if self.has_texts { text.to_owned() } else { class.to_owned() };
-        let failed = open.events.iter_mut().filter(|event| event.name == ATTEMPT_FAILED);
-        failed.for_each(|event| EXCEPTION.clone_into(&mut event.name));
+        let attempts = open.events.iter_mut().filter(|event| event.name == ATTEMPT_FAILED);
+        if attempts.map(|event| EXCEPTION.clone_into(&mut event.name)).count() == 0 {
+            let mut about = self.attributes();
+            about.add("exception.type", class);
+            if self.has_texts && !text.is_empty() {
+                about.add("exception.message", text);
+            }
+            let time_unix_nano = self.time(self.last);
+            let name = EXCEPTION.to_owned();
+            open.events.push(SpanEvent { time_unix_nano, name, attributes: about.list });
+        }
     }
 
     /// What is known of a call at its end.

@@ -232,6 +232,12 @@ fn only_failed_spans_have_exceptions() {
     let failed = named(&spans, "task 3 inventory_worker");
     assert_eq!(failed["attributes"]["error.type"], "worker_denied");
     assert_eq!(failed["status"], "worker_denied:inventory_worker");
+    assert_eq!(events(failed), ["exception"]);
+    let message = &failed["events"][0]["attributes"]["exception.message"];
+    assert_eq!(message, "worker_denied:inventory_worker");
+    for span in &spans {
+        assert_eq!(span["failed"] == true, events(span).contains(&"exception"), "{span}");
+    }
     let args = r#"{"report_date":"2026-02-26","region":"US"}"#;
     assert_eq!(failed["attributes"]["input.value"], args);
 }
@@ -253,8 +259,8 @@ fn sources_say_why_they_are_denied() {
     let Some(spans) = spans_with_texts("payments-incident") else { return };
     let denied = named(&spans, "source #3");
     assert_eq!(denied["attributes"]["roundtable.denied"], true);
-    assert_eq!(denied["attributes"]["error.type"], "source_denied_policy");
-    assert_eq!(denied["status"], "not on the allowlist");
+    assert_eq!(denied["attributes"]["error.type"], "source_denied_execution");
+    assert_eq!(denied["status"], "switched off");
     let url = "https://regulator.example.org/guidance/customer-communications";
     assert_eq!(denied["attributes"]["input.value"], url);
 }
@@ -302,13 +308,13 @@ fn watched_spans_keep_their_names() {
     let Some(receiver) = TestReceiver::start() else { return };
     let home = Home::new();
     home.write("desk.py", SENDER);
-    let option = receiver.option("/watched");
+    let option = receiver.option("/ok");
     let args =
         ["watch", "--name", "refunds", &option, "--otlp-content", "--", "python3", "desk.py"];
     let ran = home.run(&args);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let got = receiver.spans();
-    let spans = &got["/watched"];
+    let spans = &got["/ok"];
     root_of(spans, "watched");
     let (desk, refund) = (named(spans, "invoke_agent desk"), named(spans, "execute_tool refund"));
     assert_eq!(refund["parent"], desk["span"]);
