@@ -19,6 +19,8 @@ pub use crate::gateway::breaker::AttemptVerdict;
 pub use crate::host::models::LiveModels;
 #[cfg(feature = "store")]
 pub use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns};
+#[cfg(feature = "tui")]
+pub use crate::host::traced_runs::{traced, use_target as send_spans};
 pub use crate::host::trust::Trust;
 pub use crate::log::event::kind::{
     CallStarted, FlagAt, Prompt, SafeModeHead, ToolHead, ToolLimits,

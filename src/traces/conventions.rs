@@ -46,6 +46,10 @@ pub enum Known {
     Input,
     /// Its result.
     Output,
+    /// The form of what it was given, where that is JSON.
+    InputType,
+    /// The form of its result, where that is JSON.
+    OutputType,
     /// The messages of a prompt.
     InputMessages,
     /// The messages of a reply.
@@ -92,7 +96,7 @@ const fn text(
 }
 
 /// The table.
-pub const ATTRIBUTES: [AttributeRow; 22] = [
+pub const ATTRIBUTES: [AttributeRow; 24] = [
     row(
         Known::Kind,
         "what the span is: `CHAIN`, `AGENT`, `LLM`, `TOOL`",
@@ -186,7 +190,7 @@ pub const ATTRIBUTES: [AttributeRow; 22] = [
     row(Known::Pending, "the span has only begun", &[], &["roundtable.pending", "rt.pending"]),
     text(
         Known::Input,
-        "what it was given: a goal, a request, arguments, the last message of a prompt",
+        "what it was given: a goal or a message, a request, arguments, the messages of a prompt",
         &["input.value"],
         &[
             "gen_ai.tool.call.arguments",
@@ -216,6 +220,13 @@ pub const ATTRIBUTES: [AttributeRow; 22] = [
             "all_messages_events",
         ],
     ),
+    row(
+        Known::InputType,
+        "`application/json`: what it was given is JSON",
+        &["input.mime_type"],
+        &[],
+    ),
+    row(Known::OutputType, "`application/json`: its result is JSON", &["output.mime_type"], &[]),
     text(Known::InputMessages, "the messages of the prompt", &["gen_ai.input.messages"], &[]),
     text(Known::OutputMessages, "the message of the reply", &["gen_ai.output.messages"], &[]),
     text(Known::Arguments, "the arguments of a tool", &["gen_ai.tool.call.arguments"], &[]),
@@ -231,19 +242,21 @@ pub fn row_of(known: Known) -> &'static AttributeRow {
 
 #[cfg(test)]
 /// The attributes of roundtable's own, for what no convention has, and what each says.
-pub const OWN: [(&str, &str); 13] = [
+pub const OWN: [(&str, &str); 15] = [
     ("roundtable.run", "the run"),
     ("roundtable.pattern", "its pattern"),
-    ("roundtable.result", "its decision, level or route"),
+    ("roundtable.result", "its decision, level or route; of a round its decision"),
     ("roundtable.stop_reason", "why it ended, without the part after the colon"),
     ("roundtable.round", "the number of a round"),
     ("roundtable.attempts", "the attempts of a call"),
     ("roundtable.degraded", "`true`: a fallback took the place of the result"),
-    ("roundtable.denied", "`true`: the call was not approved"),
+    ("roundtable.denied", "`true`: the call was not approved, or the source is not allowed"),
     ("roundtable.lost", "`true`: the end of the span is not known"),
     ("roundtable.tool", "of an event: the tool"),
     ("roundtable.state", "of an event: the new state of a breaker, or an answer"),
     ("roundtable.cause", "of an event: why"),
+    ("roundtable.person", "of an event: who is asked"),
+    ("roundtable.text", "of an event: the question, the answer, a note (a text)"),
     ("roundtable.wait_ms", "of an event: the wait before a retry, in milliseconds"),
 ];
 

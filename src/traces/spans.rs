@@ -7,25 +7,40 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::conventions::{Known, row_of, words_of};
-use super::messages::{AnyKind, AnyValue, AnyValues, ERROR, KeyValue, OK, Span, SpanEvent, Status};
+use super::attributes::{
+    AttributeList, describe_observed, prompt_json, provider_of, question_text, reply_json,
+    said_text, word_of, word_of_answer,
+};
+use super::conventions::{Known, words_of};
+use super::messages::{ERROR, OK, Span, SpanEvent, Status};
+use crate::base::name::AgentName;
 use crate::log::event::head::{ModelLabel, RunStarted};
 use crate::log::event::kind::{
-    AgentStep, AnsweredBy, Asks, CallStarted, ChatMessage, MessageRole, Purpose, QuestionAnswered,
-    Reply, StepState, Usage,
+    AgentStep, AnsweredBy, Asks, AttemptFailed, CallStarted, ChatMessage, MessageRole, Purpose,
+    QuestionAsked, Reply, StepState, Usage,
 };
-use crate::log::event::result_text::reply_text;
+use crate::log::event::result_text::{reply_text, value_text};
 use crate::log::event::{Elapsed, Event, EventKind, SpanId, SpanKind, SpanState, StopReason};
+use crate::log::facts::PatternFact;
+use crate::log::facts::agents::AgentFact;
+use crate::log::facts::collaboration::CollaborationFact;
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
+use crate::log::facts::orchestrator::{OrchestratorFact, Task};
+use crate::log::facts::research::{FoundSource, ResearchFact, SourceOutcome};
 
 /// Most events of a span: a call that is retried endlessly does not grow.
 const MAX_EVENTS: usize = 64;
 
 /// Most calls whose conversation is kept for the calls that continue it.
 const MAX_CONVERSATIONS: usize = 256;
+
+/// The event of a failed attempt. Viewers take a span with an `exception`, and some no other, for one that failed: so
+/// each of those has one, and no other span.
+const ATTEMPT_FAILED: &str = "attempt_failed";
+const EXCEPTION: &str = "exception";
 
 /// The kinds of spans of OpenTelemetry.
 const INTERNAL: i32 = 1;
@@ -47,6 +62,11 @@ pub struct RunSpans {
     conversations: VecDeque<(SpanId, Vec<ChatMessage>)>,
     answer: Option<Arc<str>>,
     result: Option<String>,
+    /// The tasks of the last plan, and the sources of the last search.
+    tasks: Arc<[Task]>,
+    sources: Arc<[FoundSource]>,
+    /// The last handoff: who takes over, and with which message.
+    handed: Option<(AgentName, Option<Arc<str>>)>,
     last: Elapsed,
 }
 
@@ -59,6 +79,11 @@ struct OpenSpan {
     attributes: AttributeList,
     events: Vec<SpanEvent>,
     call: Option<OpenCall>,
+    /// Of an agent whose call has no arguments, what it was given as far as it is known without its prompt. Taken
+    /// when its prompt is known.
+    given: Option<Arc<str>>,
+    /// The last reply of the model of an agent.
+    said: Option<Arc<Reply>>,
     /// Of a span of an observed run, what is known of it.
     observed: Option<SpanAbout>,
     /// The steps of a coding agent that are open: their ids, titles and starts.
@@ -97,6 +122,9 @@ impl RunSpans {
             conversations: VecDeque::new(),
             answer: None,
             result: None,
+            tasks: Arc::default(),
+            sources: Arc::default(),
+            handed: None,
             last: Elapsed::default(),
         }
     }
@@ -126,18 +154,7 @@ impl RunSpans {
                 }
             }
             EventKind::AttemptAnswered(reply) => self.answered(event.span, reply),
-            EventKind::AttemptFailed(failed) => {
-                let class = failed.class.word();
-                let mut about = vec![("exception.type", class.into())];
-                if self.has_texts {
-                    about.push(("exception.message", failed.text.clone().into()));
-                }
-                self.note(event, "exception", about);
-                if let Some(call) = self.call(event.span) {
-                    call.failed = Some((class, failed.text.clone()));
-                    call.usage.add(failed.usage.unwrap_or_default());
-                }
-            }
+            EventKind::AttemptFailed(failed) => self.attempt_failed(event, failed),
             EventKind::CallRetried { wait_ms, cause, .. } => {
                 let about = vec![
                     ("roundtable.cause", cause.word().into()),
@@ -155,34 +172,38 @@ impl RunSpans {
                 ];
                 self.note(event, "breaker", about);
             }
-            EventKind::QuestionAsked(asked) if !asked.by_rule => {
-                let about = serde_json::to_value(&asked.subject).unwrap_or_default();
-                self.note(event, "question", vec![("roundtable.cause", about["about"].clone())]);
-            }
+            EventKind::QuestionAsked(asked) if !asked.by_rule => self.asked(event, asked),
             EventKind::QuestionAnswered(answered) if answered.by != AnsweredBy::Rule => {
-                self.note(event, "answer", vec![("roundtable.state", word_of_answer(answered))]);
+                let mut about = vec![("roundtable.state", word_of_answer(answered))];
+                let text = answered.answer.text().filter(|_| self.has_texts);
+                text.into_iter().for_each(|text| about.push(("roundtable.text", text.into())));
+                self.note(event, "answer", about);
             }
             EventKind::AgentStep(step) => self.take_step(event, step, to),
             EventKind::Pattern(fact) => {
                 if let Some(head) = &self.head {
                     self.result = fact.get().result(&head.plan).or(self.result.take());
                 }
-                fact.observed().into_iter().for_each(|fact| self.take_observed(event, fact));
+                self.take_fact(event, fact);
             }
             _ => {}
         }
         match event.kind.opens() {
             Some((parent, SpanKind::Round(round))) => {
-                let number = ("roundtable.round", round.into());
-                self.begin_step(event, parent, format!("round {round}"), vec![number]);
+                let step = self.begin_step(event, parent, format!("round {round}"));
+                step.add("roundtable.round", round);
             }
-            Some((parent, SpanKind::Task { index })) => {
-                self.begin_step(event, parent, format!("task {}", index + 1), Vec::new());
-            }
+            Some((parent, SpanKind::Task { index })) => self.begin_task(event, parent, index),
             Some((parent, SpanKind::Source(source))) => {
-                self.begin_step(event, parent, format!("source {source}"), Vec::new());
+                let found = source.index().and_then(|index| self.sources.get(index));
+                let url = found.map(|found| Arc::clone(&found.url));
+                let step = self.begin_step(event, parent, format!("source {source}"));
+                url.into_iter().for_each(|url| step.known(Known::Input, &*url));
             }
             _ => {}
+        }
+        if let EventKind::RunClosed(closed) = &event.kind {
+            self.end_inner(event.at, &closed.reason, to);
         }
         if let Some(state) = event.kind.closes()
             && !self.attempts.contains_key(&event.span)
@@ -196,7 +217,28 @@ impl RunSpans {
         let at_ns = self.time(self.last);
         while let Some((id, mut open)) = self.open.pop_last() {
             open.attributes.add("roundtable.lost", true);
+            self.describe_call(id, &mut open);
             to.push(self.span(id, open, at_ns, None));
+        }
+    }
+
+    /// Ends the spans that the run has left open, such as a round in which it stopped: a viewer shows spans without
+    /// a parent as traces of their own.
+    fn end_inner(&mut self, at: Elapsed, reason: &StopReason, to: &mut Vec<Span>) {
+        let at_ns = self.time(at);
+        let (ends, run): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.open).into_iter().partition(|(id, _)| *id != SpanId::RUN);
+        self.open = run;
+        for (id, mut open) in ends.into_iter().rev() {
+            let mut status = Status::default();
+            if open.observed.is_some() {
+                open.attributes.add("roundtable.lost", true);
+            } else if !reason.is_success() {
+                status.code = ERROR;
+                self.fail(&mut open, &mut status, &word_of(reason), &reason.to_string());
+            }
+            self.describe_call(id, &mut open);
+            to.push(self.span(id, open, at_ns, Some(status)));
         }
     }
 
@@ -221,7 +263,9 @@ impl RunSpans {
         attributes.known(Known::Workflow, head.scenario.as_str());
         attributes.known(Known::Kind, "CHAIN");
         attributes.known(Known::Operation, "invoke_workflow");
-        attributes.known(Known::Input, &*head.goal);
+        // A later run of a session answers a message, not the goal.
+        let message = head.plan.get().message().unwrap_or(&head.goal);
+        attributes.known(Known::Input, message);
         let name = format!("invoke_workflow {}", head.scenario);
         self.open(SpanId::RUN, SpanId::RUN, at, name, SpanRole::Step, attributes);
     }
@@ -244,23 +288,27 @@ impl RunSpans {
             attributes,
             events: Vec::new(),
             call: None,
+            given: None,
+            said: None,
             observed: None,
             steps: BTreeMap::new(),
         })
     }
 
-    /// A round, a task or a source begins.
-    fn begin_step(
-        &mut self,
-        event: &Event,
-        parent: SpanId,
-        name: String,
-        own: Vec<(&'static str, Value)>,
-    ) {
+    /// A round, a task or a source begins; returns the attributes of its span.
+    fn begin_step(&mut self, event: &Event, parent: SpanId, name: String) -> &mut AttributeList {
         let mut attributes = self.attributes();
         attributes.known(Known::Kind, "CHAIN");
-        own.into_iter().for_each(|(name, value)| attributes.add(name, value));
-        self.open(event.span, parent, event.at, name, SpanRole::Step, attributes);
+        &mut self.open(event.span, parent, event.at, name, SpanRole::Step, attributes).attributes
+    }
+
+    fn begin_task(&mut self, event: &Event, parent: SpanId, index: u32) {
+        let task = usize::try_from(index).ok().and_then(|index| self.tasks.get(index)).cloned();
+        let worker = task.as_ref().map(|task| format!(" {}", task.worker)).unwrap_or_default();
+        let step = self.begin_step(event, parent, format!("task {}{worker}", index + 1));
+        if let Some(task) = task {
+            step.known(Known::Input, Value::Object((*task.args).clone()).to_string());
+        }
     }
 
     fn begin_call(&mut self, event: &Event, call: &CallStarted) {
@@ -279,7 +327,9 @@ impl RunSpans {
         operation.into_iter().for_each(|word| attributes.known(Known::Operation, word));
         // The agent of another program is the first part of the name of its guard.
         let guard = call.tool.as_str().split('.').next().filter(|_| is_agent);
-        let speaker = purpose.speaker().or(guard);
+        // The agents of a resilience run have numbers.
+        let numbered = matches!(purpose, Purpose::AgentStep { .. }).then(|| purpose.label());
+        let speaker = purpose.speaker().or(guard).or(numbered.as_deref());
         speaker.into_iter().for_each(|name| attributes.known(Known::Agent, name));
         match purpose {
             Purpose::Member { by, .. } => attributes.known(Known::AgentBefore, by.as_str()),
@@ -291,33 +341,43 @@ impl RunSpans {
         if let Some(round) = purpose.round() {
             attributes.add("roundtable.round", round);
         }
-        let target = match role {
-            SpanRole::Model => self.describe_model(call, &mut attributes),
+        // The name says who asks: the seats of a round, and agents with the same model, are told apart.
+        let (target, who) = match role {
+            SpanRole::Model => (self.describe_model(call, &mut attributes), purpose.script_step()),
             SpanRole::Tool => {
                 attributes.known(Known::Tool, call.tool.as_str());
-                call.tool.to_string()
+                (call.tool.to_string(), numbered.as_deref())
             }
-            _ => speaker.unwrap_or(call.tool.as_str()).to_owned(),
+            _ => (speaker.unwrap_or(call.tool.as_str()).to_owned(), None),
         };
+        let who = who.map(|who| format!(" {who}")).unwrap_or_default();
         let messages = match self.has_texts {
             true => self.messages_of(call),
             false => Vec::new(),
         };
-        if self.has_texts {
-            let args = call.args.as_ref().map(|args| args.to_string());
-            if let Some(args) = &args {
-                attributes.known(Known::Input, args.as_str());
-                if role == SpanRole::Tool {
-                    attributes.known(Known::Arguments, args.as_str());
-                }
-            } else if let Some(last) = messages.last() {
-                attributes.known(Known::Input, &*last.content);
-                attributes.known(Known::InputMessages, json_of(&messages).to_string());
-            }
-        }
-        let name = format!("{} {target}", operation.unwrap_or("call"));
         let parent = self.attempts.get(&call.parent).copied().unwrap_or(call.parent);
-        self.open(event.span, parent, event.at, name, role, attributes).call = Some(OpenCall {
+        let mut given = None;
+        if let Some(args) = call.args.as_ref().filter(|_| self.has_texts) {
+            let args = args.to_string();
+            attributes.known(Known::Input, &*args);
+            if role == SpanRole::Tool {
+                attributes.known(Known::Arguments, args);
+            }
+        } else if let Some(last) = messages.last() {
+            let prompt = prompt_json(&messages);
+            match role {
+                SpanRole::Model => attributes.known(Known::Input, &*prompt),
+                _ => attributes.known(Known::Input, &*last.content),
+            }
+            attributes.known(Known::InputMessages, prompt);
+            self.give(parent, call);
+        } else if role == SpanRole::Agent && self.has_texts {
+            given = self.given_to(purpose);
+        }
+        let name = format!("{} {target}{who}", operation.unwrap_or("call"));
+        let open = self.open(event.span, parent, event.at, name, role, attributes);
+        open.given = given;
+        open.call = Some(OpenCall {
             started: Box::new(call.clone()),
             attempts: Vec::new(),
             usage: Usage::default(),
@@ -326,6 +386,27 @@ impl RunSpans {
             failed: None,
             messages,
         });
+    }
+
+    /// What an agent in control was given, as far as it is known before its prompt.
+    fn given_to(&self, purpose: &Purpose) -> Option<Arc<str>> {
+        let Purpose::SwarmTurn { agent, from, .. } = purpose else { return None };
+        if from.is_some() {
+            let handed = self.handed.as_ref().filter(|(to, _)| to == agent);
+            return Some(handed.and_then(|(_, message)| message.clone()).unwrap_or_default());
+        }
+        let head = self.head.as_ref()?;
+        Some(head.plan.get().message().unwrap_or(&head.goal).into())
+    }
+
+    /// The prompt of an agent's model says best what the agent was given.
+    fn give(&mut self, agent: SpanId, call: &CallStarted) {
+        let asked = call.prompt.messages.iter().rev().find(|it| it.role == MessageRole::User);
+        if let (Some(asked), Some(agent)) = (asked, self.open.get_mut(&agent))
+            && agent.given.take().is_some()
+        {
+            agent.attributes.known(Known::Input, &*asked.content);
+        }
     }
 
     /// The model of a call; returns its name.
@@ -363,6 +444,51 @@ impl RunSpans {
                 call.cost_usd = Some(call.cost_usd.unwrap_or_default() + cost);
             }
             call.reply = Some(Arc::clone(reply));
+        }
+    }
+
+    fn attempt_failed(&mut self, event: &Event, failed: &AttemptFailed) {
+        let class = failed.class.word();
+        let mut about = vec![("exception.type", class.into())];
+        if self.has_texts {
+            about.push(("exception.message", failed.text.clone().into()));
+        }
+        self.note(event, ATTEMPT_FAILED, about);
+        if let Some(call) = self.call(event.span) {
+            call.failed = Some((class, failed.text.clone()));
+            call.usage.add(failed.usage.unwrap_or_default());
+        }
+    }
+
+    fn asked(&mut self, event: &Event, asked: &QuestionAsked) {
+        let subject = serde_json::to_value(&asked.subject).unwrap_or_default();
+        let mut about = vec![
+            ("roundtable.cause", subject["about"].clone()),
+            ("roundtable.person", asked.who.as_str().into()),
+        ];
+        if self.has_texts {
+            about.push(("roundtable.text", question_text(&asked.subject).into()));
+        }
+        self.note(event, "question", about);
+    }
+
+    /// Takes what the spans of a pattern need of its facts.
+    fn take_fact(&mut self, event: &Event, fact: &PatternFact) {
+        match fact {
+            PatternFact::Observed(fact) => self.take_observed(event, fact),
+            PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks }) => {
+                self.tasks = Arc::clone(tasks);
+            }
+            PatternFact::Research(ResearchFact::SourcesFound(found)) => {
+                self.sources = Arc::clone(&found.sources);
+            }
+            PatternFact::Agents(AgentFact::HandoffMade { to, message, .. }) => {
+                self.handed = Some((to.clone(), message.clone()));
+            }
+            PatternFact::Agents(AgentFact::AnswerPartial { text, .. }) => {
+                self.answer.get_or_insert_with(|| Arc::clone(text));
+            }
+            _ => {}
         }
     }
 
@@ -447,7 +573,7 @@ impl RunSpans {
                 }
             }
             ObservedFact::Note { text } if self.has_texts => {
-                self.note(event, "note", vec![("exception.message", text.to_string().into())]);
+                self.note(event, "note", vec![("roundtable.text", text.to_string().into())]);
             }
             ObservedFact::Note { .. } | ObservedFact::Text { .. } => {}
         }
@@ -469,46 +595,104 @@ impl RunSpans {
                 if let Some(answer) = &self.answer {
                     open.attributes.known(Known::Output, &**answer);
                 }
-                self.fail(&mut open, &mut status, &closed.reason);
+                let reason = &closed.reason;
+                self.fail(&mut open, &mut status, &word_of(reason), &reason.to_string());
             }
-            EventKind::CallFailed { reason: StopReason::ApprovalDenied(_), .. } => {
+            EventKind::CallFailed { reason, .. } if state == SpanState::Denied => {
                 open.attributes.add("roundtable.denied", true);
+                open.attributes.known(Known::Output, reason.to_string());
             }
-            EventKind::CallFailed { reason, .. } => self.fail(&mut open, &mut status, reason),
-            EventKind::CallDegraded { reason, .. } => {
+            EventKind::CallFailed { reason, .. } => self.fail_call(&mut open, &mut status, reason),
+            EventKind::CallDegraded { reason, value, .. } => {
                 open.attributes.add("roundtable.degraded", true);
-                self.fail(&mut open, &mut status, reason);
+                self.fail_call(&mut open, &mut status, reason);
+                if let Some(value) = value {
+                    open.attributes.known(Known::Output, &*value_text(value));
+                }
             }
-            EventKind::Pattern(fact) if fact.observed().is_some_and(is_lost) => {
-                open.attributes.add("roundtable.lost", true);
-            }
+            EventKind::Pattern(fact) => self.describe_fact(fact, &mut open, &mut status),
             _ => {}
         }
-        if let Some(call) = open.call.take() {
-            self.describe_end(event.span, &mut open, call);
-        }
+        self.describe_call(event.span, &mut open);
         to.push(self.span(event.span, open, at_ns, Some(status)));
     }
 
+    /// What the fact that ends a span says of it.
+    fn describe_fact(&self, fact: &PatternFact, open: &mut OpenSpan, status: &mut Status) {
+        match fact {
+            PatternFact::Collaboration(CollaborationFact::RoundClosed { decision, .. }) => {
+                let decision = decision.map(|decision| decision.word());
+                decision.into_iter().for_each(|it| open.attributes.add("roundtable.result", it));
+            }
+            PatternFact::Orchestrator(OrchestratorFact::TaskFailed { reason, .. }) => {
+                self.fail(open, status, &word_of(reason), &reason.to_string());
+            }
+            PatternFact::Research(ResearchFact::SourceClosed(outcome)) => match &**outcome {
+                SourceOutcome::Denied { reason, location } => {
+                    open.attributes.add("roundtable.denied", true);
+                    let at = location.as_ref().map(|url| format!(": {url}")).unwrap_or_default();
+                    self.fail(open, status, reason.word(), &format!("{}{at}", reason.phrase()));
+                }
+                SourceOutcome::Skipped { reason, text } => {
+                    let word = reason.split(':').next().unwrap_or_default();
+                    self.fail(open, status, word, text);
+                }
+                SourceOutcome::Cancelled => {
+                    self.fail(open, status, "cancelled", "the run ended");
+                }
+                SourceOutcome::Read { .. } => {}
+            },
+            PatternFact::Observed(ObservedFact::Closed { end, .. }) => match end {
+                SpanEnd::Lost => open.attributes.add("roundtable.lost", true),
+                SpanEnd::Failed => {
+                    let about = open.observed.as_ref();
+                    let error = about.and_then(|about| about.error.clone()).unwrap_or_default();
+                    self.fail(open, status, "_OTHER", &error);
+                }
+                SpanEnd::Done => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// Says why a call failed: its last attempt knows best.
+    fn fail_call(&self, open: &mut OpenSpan, status: &mut Status, reason: &StopReason) {
+        let failed = open.call.as_ref().and_then(|call| call.failed.clone());
+        let (class, text) = match failed {
+            Some((class, text)) => (class.to_owned(), text),
+            None => (word_of(reason), reason.to_string()),
+        };
+        self.fail(open, status, &class, &text);
+    }
+
     /// Says why a span failed.
-    fn fail(&self, open: &mut OpenSpan, status: &mut Status, reason: &StopReason) {
+    fn fail(&self, open: &mut OpenSpan, status: &mut Status, class: &str, text: &str) {
         if status.code != ERROR {
             return;
         }
-        let failed = open.call.as_ref().and_then(|call| call.failed.as_ref());
-        let class = failed.map_or(word_of(reason), |(class, _)| (*class).to_owned());
-        open.attributes.known(Known::Error, class.as_str());
-        status.message = match failed.filter(|_| self.has_texts) {
-            Some((_, text)) => text.clone(),
-            None if self.has_texts => reason.to_string(),
-            None => class,
-        };
+        open.attributes.known(Known::Error, class);
+        status.message = if self.has_texts { text.to_owned() } else { class.to_owned() };
+        let attempts = open.events.iter_mut().filter(|event| event.name == ATTEMPT_FAILED);
+        if attempts.map(|event| EXCEPTION.clone_into(&mut event.name)).count() == 0 {
+            let mut about = self.attributes();
+            about.add("exception.type", class);
+            if self.has_texts && !text.is_empty() {
+                about.add("exception.message", text);
+            }
+            let time_unix_nano = self.time(self.last);
+            let name = EXCEPTION.to_owned();
+            open.events.push(SpanEvent { time_unix_nano, name, attributes: about.list });
+        }
     }
 
     /// What is known of a call at its end.
-    fn describe_end(&mut self, id: SpanId, open: &mut OpenSpan, call: OpenCall) {
+    fn describe_call(&mut self, id: SpanId, open: &mut OpenSpan) {
+        let Some(call) = open.call.take() else { return };
         let OpenCall { started, attempts, usage, cost_usd, reply, mut messages, .. } = call;
         let attributes = &mut open.attributes;
+        if let Some(given) = open.given.take().filter(|given| !given.is_empty()) {
+            attributes.known(Known::Input, &*given);
+        }
         if attempts.len() > 1 {
             attributes.add("roundtable.attempts", attempts.len());
         }
@@ -529,26 +713,37 @@ impl RunSpans {
         if let Some(model) = &reply.model {
             attributes.known(Known::ReportedModel, &**model);
         }
-        if let Some(finish) = &reply.finish {
+        if let Some(finish) = reply.finish.as_ref().filter(|_| open.role == SpanRole::Model) {
             attributes.known(Known::Finish, Value::from(vec![finish.to_string()]));
         }
         if !self.has_texts {
             return;
         }
-        attributes.known(Known::Output, &*reply_text(&reply));
+        let text = reply_text(&reply);
         match open.role {
             SpanRole::Model => {
-                let message = ChatMessage::from_reply(&reply);
-                let said = json_of(std::slice::from_ref(&message));
-                attributes.known(Known::OutputMessages, said.to_string());
-                messages.push(message);
+                let said = reply_json(&reply);
+                attributes.known(Known::Output, &*said);
+                attributes.known(Known::OutputMessages, said);
+                messages.push(ChatMessage::from_reply(&reply));
                 if self.conversations.len() >= MAX_CONVERSATIONS {
                     self.conversations.pop_front();
                 }
                 self.conversations.push_back((id, messages));
+                if let Some(agent) = self.open.get_mut(&open.parent) {
+                    agent.said = Some(reply);
+                }
             }
-            SpanRole::Tool => attributes.known(Known::Result, &*reply_text(&reply)),
-            _ => {}
+            SpanRole::Tool => {
+                attributes.known(Known::Output, &*text);
+                attributes.known(Known::Result, &*text);
+            }
+            // An agent that hands over says so with its last call.
+            _ if text.is_empty() => {
+                let said = open.said.take().map(|reply| said_text(&reply));
+                said.into_iter().for_each(|text| attributes.known(Known::Output, text));
+            }
+            _ => attributes.known(Known::Output, &*text),
         }
     }
 
@@ -599,130 +794,4 @@ fn nanos(at: Elapsed) -> u64 {
 /// A file may have any number.
 fn nanos_of_ms(ms: u64) -> u64 {
     ms.saturating_mul(1_000_000)
-}
-
-/// A stop reason without the part after its colon, which may be a text of a model.
-fn word_of(reason: &StopReason) -> String {
-    let text = reason.to_string();
-    text.split(':').next().unwrap_or_default().to_owned()
-}
-
-fn word_of_answer(answered: &QuestionAnswered) -> Value {
-    let value = serde_json::to_value(&answered.answer).unwrap_or_default();
-    value["answer"].clone()
-}
-
-/// The name that GenAI has for the provider of an endpoint; else its host.
-fn provider_of(host: &str) -> &str {
-    let known = [
-        ("openai.azure.com", "azure.ai.openai"),
-        ("openai.com", "openai"),
-        ("anthropic.com", "anthropic"),
-        ("googleapis.com", "gcp.gen_ai"),
-        ("mistral.ai", "mistral_ai"),
-        ("groq.com", "groq"),
-        ("deepseek.com", "deepseek"),
-        ("x.ai", "x_ai"),
-        ("cohere.ai", "cohere"),
-        ("perplexity.ai", "perplexity"),
-    ];
-    known.iter().find(|(end, _)| host.ends_with(end)).map_or(host, |(_, name)| name)
-}
-
-/// Messages in the form of GenAI (`gen_ai.input.messages`).
-fn json_of(messages: &[ChatMessage]) -> Value {
-    let message = |message: &ChatMessage| {
-        let mut parts = Vec::new();
-        match (&message.tool_call_id, message.role) {
-            (Some(id), MessageRole::Tool) => parts.push(
-                json!({ "type": "tool_call_response", "id": id, "response": message.content }),
-            ),
-            _ if !message.content.is_empty() => {
-                parts.push(json!({ "type": "text", "content": message.content }));
-            }
-            _ => {}
-        }
-        parts.extend(message.tool_calls.iter().map(|call| {
-            json!({ "type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments })
-        }));
-        json!({ "role": message.role.word(), "parts": parts })
-    };
-    messages.iter().map(message).collect()
-}
-
-/// Whether the end of a span is not known.
-fn is_lost(fact: &ObservedFact) -> bool {
-    matches!(fact, ObservedFact::Closed { end: SpanEnd::Lost, .. })
-}
-
-/// Adds what another program has said of its span; returns its name.
-fn describe_observed(about: &SpanAbout, to: &mut AttributeList) -> String {
-    let (kind, operation) = words_of(about.role);
-    to.known(Known::Kind, kind);
-    operation.into_iter().for_each(|word| to.known(Known::Operation, word));
-    let texts = [(Known::Agent, &about.agent), (Known::Model, &about.model)];
-    for (known, text) in texts {
-        text.iter().for_each(|text| to.known(known, &**text));
-    }
-    if about.role == SpanRole::Tool {
-        to.known(Known::Tool, &*about.name);
-    }
-    let counts = [
-        (Known::TokensIn, about.tokens_in),
-        (Known::TokensCached, about.tokens_cached),
-        (Known::TokensOut, about.tokens_out),
-    ];
-    for (known, count) in counts {
-        count.into_iter().for_each(|count| to.known(known, count));
-    }
-    about.cost_usd.into_iter().for_each(|cost| to.known(Known::Cost, cost));
-    for (known, text) in [(Known::Input, &about.input), (Known::Output, &about.output)] {
-        text.iter().for_each(|text| to.known(known, &**text));
-    }
-    match operation {
-        Some(word) => format!("{word} {}", about.name),
-        None => about.name.to_string(),
-    }
-}
-
-/// The attributes of a span that is sent.
-#[derive(Default)]
-struct AttributeList {
-    list: Vec<KeyValue>,
-    has_texts: bool,
-}
-
-impl AttributeList {
-    fn add(&mut self, name: &str, value: impl Into<Value>) {
-        let value = any_value(value.into());
-        self.list.push(KeyValue { key: name.to_owned(), value: Some(value) });
-    }
-
-    /// Adds it by each name of its row; a text only where texts are sent.
-    fn known(&mut self, known: Known, value: impl Into<Value>) {
-        let row = row_of(known);
-        if row.is_text && !self.has_texts {
-            return;
-        }
-        let value = value.into();
-        for name in row.sent {
-            self.add(name, value.clone());
-        }
-    }
-}
-
-fn any_value(value: Value) -> AnyValue {
-    let kind = match value {
-        Value::Bool(is) => AnyKind::Bool(is),
-        Value::Number(number) => match number.as_i64() {
-            Some(whole) => AnyKind::Int(whole),
-            None => AnyKind::Double(number.as_f64().unwrap_or_default()),
-        },
-        Value::Array(values) => {
-            AnyKind::Array(AnyValues { values: values.into_iter().map(any_value).collect() })
-        }
-        Value::String(text) => AnyKind::String(text),
-        other => AnyKind::String(other.to_string()),
-    };
-    AnyValue { value: Some(kind) }
 }

@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 
 use crate::support::binary::{Home, Running, end};
 use crate::support::runners::{RunnerTeam, runner_at};
-use crate::support::senders::python_of;
+use crate::support::senders::{SENDER, python_of};
 
 /// A scenario of each pattern, with what happens in it.
-const SCENARIOS: [&str; 10] = [
+const SCENARIOS: [&str; 11] = [
     "checkout-launch",
+    "checkout-denied",
     "dev-team",
     "front-desk",
     "payments-incident",
@@ -164,6 +165,166 @@ fn each_pattern_follows_conventions() {
     let handed = got["/ok-front-desk"].iter();
     let handed = handed.filter(|it| !it["attributes"]["graph.node.parent_id"].is_null());
     assert!(handed.count() > 0, "handoffs have their agents");
+}
+
+/// The spans of runs of this scenario with their texts, in the order of their starts.
+fn spans_with_texts(scenario: &str) -> Option<Vec<Value>> {
+    let receiver = TestReceiver::start()?;
+    let option = receiver.option("/ok");
+    let home = Home::new();
+    let args = ["run", scenario, "--instant", "--no-store", "--format", "json", &option];
+    let ran = home.run(&[&args[..], &["--otlp-content"]].concat());
+    assert!(!ran.err.contains("not sent"), "{ran:?}");
+    let mut spans = receiver.spans().remove("/ok").expect("spans");
+    spans.sort_by_key(|span| span["from"].as_u64());
+    assert!(spans.iter().all(|span| span["unknown"] == json!([])), "{spans:?}");
+    Some(spans)
+}
+
+fn named<'s>(spans: &'s [Value], name: &str) -> &'s Value {
+    let found = spans.iter().find(|span| span["name"] == name);
+    found.unwrap_or_else(|| panic!("{name}: {spans:?}"))
+}
+
+fn events(span: &Value) -> Vec<&str> {
+    span["events"].as_array().expect("events").iter().map(|event| text(event, "name")).collect()
+}
+
+/// Viewers show the conversations of a round, and who speaks in them.
+#[test]
+fn seats_are_conversations() {
+    let Some(spans) = spans_with_texts("checkout-launch") else { return };
+    let first = named(&spans, "round 1");
+    assert!(first["attributes"]["roundtable.result"].is_null(), "{first}");
+    assert_eq!(named(&spans, "round 3")["attributes"]["roundtable.result"], "go");
+    let seats = spans.iter().filter(|span| span["parent"] == first["span"]);
+    let names: BTreeSet<&str> = seats.map(|span| text(span, "name")).collect();
+    let seats = ["demand_analyst", "finance_analyst", "risk_analyst"];
+    assert!(
+        seats.iter().all(|seat| names.contains(&*format!("chat scripted {seat}"))),
+        "{names:?}"
+    );
+    named(&spans, "chat scripted finalize");
+    for span in spans.iter().filter(|span| kind(span) == "LLM") {
+        let about = &span["attributes"];
+        assert_eq!(about["input.value"], about["gen_ai.input.messages"], "{span}");
+        assert_eq!(about["input.mime_type"], "application/json", "{span}");
+        let read = |name: &str| -> Value {
+            serde_json::from_str(about[name].as_str().expect("a text")).expect("JSON")
+        };
+        let (prompt, reply) = (read("gen_ai.input.messages"), read("gen_ai.output.messages"));
+        assert_eq!((&prompt[0]["role"], &prompt[1]["role"]), (&json!("system"), &json!("user")));
+        assert_eq!(reply[0]["finish_reason"], "stop", "{span}");
+    }
+}
+
+/// A viewer takes a span with an exception for one that failed.
+#[test]
+fn only_failed_spans_have_exceptions() {
+    let Some(spans) = spans_with_texts("checkout-launch") else { return };
+    let retried = spans.iter().find(|it| it["attributes"]["roundtable.attempts"] == 2);
+    let retried = retried.expect("a retry");
+    assert_eq!(
+        (&retried["failed"], events(retried)),
+        (&json!(false), vec!["attempt_failed", "retry"])
+    );
+    let Some(spans) = spans_with_texts("morning-report-denied") else { return };
+    let failed = named(&spans, "task 3 inventory_worker");
+    assert_eq!(failed["attributes"]["error.type"], "worker_denied");
+    assert_eq!(failed["status"], "worker_denied:inventory_worker");
+    assert_eq!(events(failed), ["exception"]);
+    let message = &failed["events"][0]["attributes"]["exception.message"];
+    assert_eq!(message, "worker_denied:inventory_worker");
+    for span in &spans {
+        assert_eq!(span["failed"] == true, events(span).contains(&"exception"), "{span}");
+    }
+    let args = r#"{"report_date":"2026-02-26","region":"US"}"#;
+    assert_eq!(failed["attributes"]["input.value"], args);
+}
+
+/// A round in which the run stops ends with it, and its seats keep their parent.
+#[test]
+fn stopped_round_has_its_span() {
+    let Some(spans) = spans_with_texts("checkout-denied") else { return };
+    let (run, round) = (root_of(&spans, "denied"), named(&spans, "round 1"));
+    assert_eq!((&round["parent"], &round["until"]), (&run["span"], &run["until"]));
+    assert_eq!(round["failed"], true);
+    assert_eq!(round["attributes"]["error.type"], "agent_denied");
+    assert_eq!(round["status"], "agent_denied:legal_analyst");
+    assert!(round["attributes"]["roundtable.lost"].is_null(), "{round}");
+}
+
+#[test]
+fn sources_say_why_they_are_denied() {
+    let Some(spans) = spans_with_texts("payments-incident") else { return };
+    let denied = named(&spans, "source #3");
+    assert_eq!(denied["attributes"]["roundtable.denied"], true);
+    assert_eq!(denied["attributes"]["error.type"], "source_denied_execution");
+    assert_eq!(denied["status"], "switched off");
+    let url = "https://regulator.example.org/guidance/customer-communications";
+    assert_eq!(denied["attributes"]["input.value"], url);
+}
+
+/// What agents are given when they take over, what they say when they hand over, and the messages of a session.
+#[test]
+fn handoffs_and_messages_are_told() {
+    let Some(spans) = spans_with_texts("support-swarm") else { return };
+    let value = |name: &str, attribute: &str| {
+        text(&named(&spans, name)["attributes"], attribute).to_owned()
+    };
+    let first = value("invoke_agent triage", "input.value");
+    assert_eq!(first, "I was charged twice for order 8841. Please sort this out.");
+    let said = value("invoke_agent triage", "output.value");
+    assert!(said.contains("money is billing's") && said.contains("transfer_to_agent"), "{said}");
+    let given = value("invoke_agent billing", "input.value");
+    assert!(given.contains("triage adds: Order 8841 seems to be charged twice"), "{given}");
+    let runs = spans.iter().filter(|span| text(span, "parent").is_empty());
+    let asked: Vec<&str> = runs.map(|run| text(&run["attributes"], "input.value")).collect();
+    assert_eq!(asked, [&*first, "Thank you. How long until the money is back?"]);
+}
+
+#[test]
+fn questions_are_told_with_texts() {
+    let Some(spans) = spans_with_texts("refund-desk") else { return };
+    let events = spans.iter().flat_map(|span| span["events"].as_array().expect("events"));
+    let told: Vec<(&str, &str, &str)> = events
+        .filter(|event| event["name"] == "question" || event["name"] == "answer")
+        .map(|event| {
+            let about = |name: &str| event["attributes"][name].as_str().unwrap_or_default();
+            (text(event, "name"), about("roundtable.person"), about("roundtable.text"))
+        })
+        .collect();
+    let turn = "lead: The second charge of o-17 is refunded";
+    assert_eq!((told[0].0, told[0].1), ("question", "operator"), "{told:?}");
+    assert!(told[0].2.starts_with("refund {"), "{told:?}");
+    assert_eq!(told[1], ("answer", "", ""), "an approval has no text");
+    assert!(told[2].1 == "manager" && told[2].2.starts_with(turn), "{told:?}");
+    assert!(told[3].2.starts_with("We are: our page"), "{told:?}");
+}
+
+/// What another program says of itself is sent on as it came, by the same names.
+#[test]
+fn watched_spans_keep_their_names() {
+    let Some(receiver) = TestReceiver::start() else { return };
+    let home = Home::new();
+    home.write("desk.py", SENDER);
+    let option = receiver.option("/ok");
+    let args =
+        ["watch", "--name", "refunds", &option, "--otlp-content", "--", "python3", "desk.py"];
+    let ran = home.run(&args);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let got = receiver.spans();
+    let spans = &got["/ok"];
+    root_of(spans, "watched");
+    let (desk, refund) = (named(spans, "invoke_agent desk"), named(spans, "execute_tool refund"));
+    assert_eq!(refund["parent"], desk["span"]);
+    assert_eq!(desk["attributes"]["gen_ai.agent.name"], "desk");
+    assert_eq!(desk["attributes"]["output.value"], "Refunded.");
+    let about = &refund["attributes"];
+    assert_eq!(about["gen_ai.tool.name"], "refund");
+    assert_eq!(about["gen_ai.tool.call.arguments"], r#"{"charge": "ch_2"}"#);
+    assert_eq!(about["gen_ai.tool.call.result"], "re_31");
+    assert_eq!(refund["unknown"], json!([]));
 }
 
 #[test]

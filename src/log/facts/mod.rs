@@ -143,15 +143,6 @@ impl PatternFact {
         }
     }
 
-    /// What another program reports, of an observed run.
-    #[cfg(feature = "tui")]
-    pub(crate) fn observed(&self) -> Option<&ObservedFact> {
-        match self {
-            Self::Observed(fact) => Some(fact),
-            _ => None,
-        }
-    }
-
     /// [`Fact::opens`] by a static match, because each fact of a log needs it.
     pub(crate) fn opens(&self) -> Option<(SpanId, SpanKind)> {
         match self {
