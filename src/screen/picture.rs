@@ -57,8 +57,8 @@ pub fn cells(state: &AppState, cx: &DrawContext) -> Buffer {
 pub fn svg(cells: &Buffer, theme: &Theme, title: &str) -> String {
     let picture = Picture::new(theme);
     let mut out = picture.head(cells.area, title);
-    for piece in pieces(cells) {
-        picture.draw(&mut out, &piece, |style| {
+    for run in runs(cells) {
+        picture.draw(&mut out, &run, |style| {
             let fill = format!(" fill=\"{}\"", style.ink);
             let has = |(it, _): &&(Modifier, &str)| style.modifier.contains(*it);
             ATTRIBUTES.iter().filter(has).fold(fill, |all, (_, attribute)| all + attribute)
@@ -82,13 +82,13 @@ impl Film<'_> {
     /// or has a viewer without animations, sees the last frame.
     pub fn svg(&self, theme: &Theme, title: &str) -> String {
         let picture = Picture::new(theme);
-        let mut styles: Vec<PieceStyle> = Vec::new();
+        let mut styles: Vec<CellStyle> = Vec::new();
         // An element, and the frames that show it: from the first up to one that does not any more.
         let mut shown: BTreeMap<(usize, usize, String), Vec<(usize, usize)>> = BTreeMap::new();
         for (nth, frame) in self.frames.iter().enumerate() {
-            for piece in pieces(frame) {
+            for run in runs(frame) {
                 let mut drawn = String::new();
-                picture.draw(&mut drawn, &piece, |style| {
+                picture.draw(&mut drawn, &run, |style| {
                     let class = styles.iter().position(|it| it == style).unwrap_or_else(|| {
                         styles.push(style.clone());
                         styles.len() - 1
@@ -96,7 +96,7 @@ impl Film<'_> {
                     format!(" class=\"s{class}\"")
                 });
                 for line in drawn.lines() {
-                    let spans = shown.entry((piece.row, piece.col, line.to_owned())).or_default();
+                    let spans = shown.entry((run.row, run.col, line.to_owned())).or_default();
                     match spans.last_mut() {
                         Some((_, end)) if *end == nth => *end = nth + 1,
                         _ => spans.push((nth, nth + 1)),
@@ -190,31 +190,31 @@ fn symbols(row: &[Cell]) -> String {
 }
 
 /// Cells of one style in a row.
-struct Piece<'a> {
+struct CellRun<'a> {
     row: usize,
     col: usize,
     cells: &'a [Cell],
 }
 
 /// All cells, from the top left to the bottom right.
-fn pieces(cells: &Buffer) -> Vec<Piece<'_>> {
+fn runs(cells: &Buffer) -> Vec<CellRun<'_>> {
     let cols = usize::from(cells.area.width).max(1);
-    let mut pieces = Vec::new();
+    let mut runs = Vec::new();
     for (row, line) in cells.content.chunks(cols).enumerate() {
         let mut col = 0;
         while col < line.len() {
             let style = line[col].style();
             let end = (col..line.len()).find(|&at| line[at].style() != style).unwrap_or(line.len());
-            pieces.push(Piece { row, col, cells: &line[col..end] });
+            runs.push(CellRun { row, col, cells: &line[col..end] });
             col = end;
         }
     }
-    pieces
+    runs
 }
 
 /// How a text is drawn.
 #[derive(Clone, PartialEq)]
-struct PieceStyle {
+struct CellStyle {
     ink: String,
     modifier: Modifier,
 }
@@ -245,14 +245,9 @@ impl Picture {
         )
     }
 
-    /// Adds a piece; `attributes` are those of a text in its style.
-    fn draw(
-        &self,
-        out: &mut String,
-        piece: &Piece,
-        attributes: impl FnOnce(&PieceStyle) -> String,
-    ) {
-        let Piece { row, col, cells } = *piece;
+    /// Adds a run of cells; `attributes` are those of a text in its style.
+    fn draw(&self, out: &mut String, run: &CellRun, attributes: impl FnOnce(&CellStyle) -> String) {
+        let CellRun { row, col, cells } = *run;
         let Some(first) = cells.first() else { return };
         let colour = |it, otherwise: &str| hex(it).unwrap_or_else(|| otherwise.to_owned());
         let (mut fg, mut bg) = (colour(first.fg, self.ink), colour(first.bg, self.paper));
@@ -272,7 +267,7 @@ impl Picture {
             return;
         }
         let y = y + HEIGHT - 3;
-        let style = attributes(&PieceStyle { ink: fg, modifier: first.modifier });
+        let style = attributes(&CellStyle { ink: fg, modifier: first.modifier });
         // Viewers join several blanks, so a text ends before them, and the next one has its own place.
         let mut col = 0;
         for words in text.split("  ") {
