@@ -41,7 +41,12 @@ docs:
 
 # Draw the README's picture again
 readme:
-    cargo run --quiet -- picture checkout-launch --flag legal_analyst=on@round:2 --at 5.2s > assets/round-table.svg
+    cargo run --quiet -- picture checkout-launch --flag legal_analyst=on@round:2 --animate > assets/round-table.svg
+
+# Build the documents as a site, into target/site (needs mdbook)
+site:
+    cargo build
+    assets/site/build target/debug/roundtable target/site
 
 # Print the JSON schema of the scenario format, for editors
 schema:

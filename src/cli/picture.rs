@@ -1,12 +1,15 @@
-//! `roundtable picture`: the screen of a run as SVG or text, drawn without a terminal. The run of a
-//! scenario is played for it by its script, in simulated time, and not kept.
+//! `roundtable picture`: the screen of a run as SVG or text, drawn without a terminal: one moment, or
+//! with `--animate` the whole run. The run of a scenario is played for it by its script, in simulated
+//! time, and not kept.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use ratatui::buffer::Buffer;
 use tokio::runtime::Builder;
 
 use super::args::{FlagArg, Global};
@@ -26,7 +29,7 @@ use crate::scenario::spec::tool::ToolSpec;
 use crate::scenario::{STDIN, ScenarioSource};
 use crate::screen::effect::RequestId;
 use crate::screen::msg::PartialText;
-use crate::screen::picture::{cells, svg, text};
+use crate::screen::picture::{Film, cells, svg, text};
 use crate::screen::state::DisplaySettings;
 use crate::screen::theme::Theme;
 use crate::screen::{AppState, DrawContext, Msg, update};
@@ -52,6 +55,10 @@ pub struct PictureArgs {
     /// Print the screen as text, without colours, instead of an SVG
     #[arg(long)]
     pub text: bool,
+    /// Draw the whole run as an SVG that plays it, again and again. A wait takes at most 1.5 s; a
+    /// long run is played faster, in 16 s, a short one slower, in 6 s
+    #[arg(long, conflicts_with_all = ["at", "text"])]
+    pub animate: bool,
     /// Write to this file, which must not exist yet, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -190,37 +197,126 @@ async fn draw_in_simulated_time(
         PictureSource::Recorded(events) => events,
     };
     let shown = ShownPart::find(events, &args.at).await?;
+    let glyphs = Glyphs::new(global.is_ascii());
+    if args.animate {
+        let times = frame_times(&shown.events);
+        let live = match scripted {
+            Some(launch) => live_texts(launch, &times).await,
+            None => Vec::new(),
+        };
+        let frames = frames(&times, &shown, live, Look { args, global, theme, glyphs });
+        if frames.windows(2).all(|two| two[0] == two[1]) {
+            let why = Refused::new("nothing changes on the screen in this run");
+            return Err(refuse(&why.help("draw it without --animate"), Exit::Stopped));
+        }
+        let film = Film { frames: &frames, step: FRAME, rest: LAST_FRAME };
+        return Ok(film.svg(theme, &shown.title));
+    }
     let live = match scripted {
         // What is streamed is not in the log.
-        Some(launch) if shown.is_cut => live_texts(launch, shown.at).await,
+        Some(launch) if shown.is_cut => live_texts(launch, &[shown.at]).await,
         _ => Vec::new(),
     };
+    let cells = frames(&[shown.at], &shown, live, Look { args, global, theme, glyphs });
+    let cells = cells.first().ok_or(Exit::Stopped)?;
+    Ok(match args.text {
+        true => text(cells),
+        false => svg(cells, theme, &shown.title),
+    })
+}
+
+/// How the screens look.
+struct Look<'a> {
+    args: &'a PictureArgs,
+    global: &'a Global,
+    theme: &'a Theme,
+    glyphs: Glyphs,
+}
+
+/// The screens of a run at these times of its log, from the first to the last; `live`: what is
+/// streamed at each of them.
+fn frames(times: &[Elapsed], shown: &ShownPart, live: Vec<LiveTexts>, look: Look) -> Vec<Buffer> {
+    let Look { args, global, theme, glyphs } = look;
     let settings = DisplaySettings {
         ascii: global.is_ascii(),
         animation: global.is_animated(),
         theme: theme.name().to_owned(),
     };
-    let glyphs = Glyphs::new(settings.ascii);
     let size = crate::screen::layout::Size { cols: args.size.cols, rows: args.size.rows };
     let mut state = AppState::new(size, settings, Vec::new());
-    let now = shown.at.duration();
-    let (run, events) = (shown.run, shown.events);
+    let run = &shown.run;
     let request = RequestId(u64::MAX);
     let started = Msg::Started { request, run: run.clone(), zero: Duration::ZERO, launch: None };
-    let live =
-        live.into_iter().map(|(span, it)| Msg::Live { run: run.clone(), span, text: Some(it) });
+    let first = times.first().map_or(Duration::ZERO, |at| at.duration());
     // Effects are for a dashboard with an operator, which this is not.
-    for msg in [started, Msg::Events { run: run.clone(), events }].into_iter().chain(live) {
-        update(&mut state, now, msg);
+    update(&mut state, first, started);
+    let (mut drawn, mut streaming, mut live) = (Vec::new(), BTreeSet::new(), live.into_iter());
+    let mut rest = shown.events.as_slice();
+    for (nth, at) in times.iter().enumerate() {
+        let now = at.duration();
+        let count = match nth + 1 == times.len() {
+            true => rest.len(),
+            false => rest.iter().position(|event| event.at > *at).unwrap_or(rest.len()),
+        };
+        let (events, later) = rest.split_at(count);
+        rest = later;
+        let texts = live.next().unwrap_or_default();
+        let ended = std::mem::take(&mut streaming);
+        streaming.extend(texts.iter().map(|(span, _)| *span));
+        let ended = ended.into_iter().filter(|span| !streaming.contains(span)).map(|it| (it, None));
+        let texts = texts.into_iter().map(|(span, text)| (span, Some(text)));
+        let texts: Vec<_> = ended.chain(texts).collect();
+        let live = texts.into_iter().map(|(span, text)| Msg::Live { run: run.clone(), span, text });
+        let events = Msg::Events { run: run.clone(), events: events.to_vec() };
+        for msg in [events].into_iter().chain(live).chain([Msg::Tick]) {
+            update(&mut state, now, msg);
+        }
+        while state.next_tick() == Some(Duration::ZERO) {
+            update(&mut state, now, Msg::Tick);
+        }
+        drawn.push(cells(&state, &DrawContext { now, theme, glyphs }));
     }
-    while state.next_tick() == Some(Duration::ZERO) {
-        update(&mut state, now, Msg::Tick);
+    drawn
+}
+
+/// Longest time for which a wait is shown: it is played faster.
+const MAX_WAIT: Duration = Duration::from_millis(1_500);
+/// Time between two frames.
+const FRAME: Duration = Duration::from_millis(200);
+/// Most frames of a run. A longer run is played faster as a whole.
+const MAX_FRAMES: u32 = 80;
+/// Fewest frames of a run. A shorter run is played slower as a whole.
+const MIN_FRAMES: u32 = 30;
+/// How long the last frame is shown before the first one is shown again.
+const LAST_FRAME: Duration = Duration::from_secs(4);
+
+/// The moments of an animated picture, in the time of the log. They have equal distances in the time
+/// that is played.
+fn frame_times(events: &[Arc<Event>]) -> Vec<Elapsed> {
+    let mut marks: Vec<(Duration, Duration)> = vec![Default::default()];
+    for event in events {
+        let (played, before) = marks[marks.len() - 1];
+        let wait = event.at.duration().saturating_sub(before);
+        if !wait.is_zero() {
+            marks.push((played + wait.min(MAX_WAIT), before + wait));
+        }
     }
-    let cells = cells(&state, &DrawContext { now, theme, glyphs });
-    Ok(match args.text {
-        true => text(&cells),
-        false => svg(&cells, theme, &shown.title),
-    })
+    let (length, end) = marks[marks.len() - 1];
+    let step = FRAME.min(length / MIN_FRAMES).max(length / MAX_FRAMES + Duration::from_nanos(1));
+    let (mut times, mut played) = (Vec::new(), Duration::ZERO);
+    let mut before = 0;
+    while played < length {
+        while marks[before + 1].0 <= played {
+            before += 1;
+        }
+        let ((from, log), (until, next)) = (marks[before], marks[before + 1]);
+        let share = (played - from).div_duration_f64(until - from);
+        let at = log + (next - log).mul_f64(share);
+        times.push(Elapsed::from_duration(at));
+        played += step;
+    }
+    times.push(Elapsed::from_duration(end));
+    times
 }
 
 /// Where the events come from.
@@ -386,19 +482,29 @@ pub(crate) async fn events_of(launch: Launch) -> Vec<Arc<Event>> {
     all_events(&engine.start(launch)).await
 }
 
-/// What the run streams at this moment.
-async fn live_texts(launch: Launch, at: Elapsed) -> Vec<(SpanId, PartialText)> {
+/// What a run streams at a moment.
+type LiveTexts = Vec<(SpanId, PartialText)>;
+
+/// What the run streams at each of these moments.
+async fn live_texts(launch: Launch, times: &[Elapsed]) -> Vec<LiveTexts> {
     let engine = Engine::new(EngineSettings::default());
     let run = engine.start(launch);
     let bus = run.bus().clone();
-    let rest = at.duration().saturating_sub(bus.now().duration());
+    let mut texts = Vec::new();
+    let look = async {
+        for at in times {
+            tokio::time::sleep(at.duration().saturating_sub(bus.now().duration())).await;
+            let spans = bus.live_spans().into_iter();
+            let live = spans.filter_map(|span| Some((span, bus.with_live(span, partial_text)?)));
+            texts.push(live.collect());
+        }
+    };
     tokio::select! {
         // A run that is not read waits for its reader.
         _ = all_events(&run) => {}
-        () = tokio::time::sleep(rest) => {}
+        () = look => {}
     }
-    let spans = bus.live_spans().into_iter();
-    spans.filter_map(|span| Some((span, bus.with_live(span, partial_text)?))).collect()
+    texts
 }
 
 async fn all_events(run: &RunHandle) -> Vec<Arc<Event>> {

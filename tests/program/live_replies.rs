@@ -162,7 +162,7 @@ async fn reply_table_matches_documentation() {
             "| {} | {} | {} | {} | {} |",
             shape().name,
             cell(&at_once),
-            detail.unwrap_or(""),
+            detail.unwrap_or("").replace('<', "&lt;"),
             cell(&with_repair),
             if asked_again {
                 "asked again, ".to_owned() + &cell(&by_default)

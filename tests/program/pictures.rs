@@ -182,6 +182,106 @@ reply = { stance = "go", summary = "<svg onload=a()> & \u001b[2J", confidence = 
     }
 }
 
+/// The texts of an animated picture, each with the frames that show it: `None` for all of them.
+fn film_texts(svg: &str) -> Vec<(String, Option<Vec<(f64, bool)>>)> {
+    let (style, drawn) =
+        svg.split_once("<style>\n").expect("a style").1.split_once("</style>\n").expect("its end");
+    let number =
+        regex_lite::Regex::new(r"([0-9.]+)%\{visibility:(visible|hidden)\}").expect("a pattern");
+    let frames = |name: &str| {
+        let rule = style.split(&format!("@keyframes {name}{{")).nth(1).expect("its keyframes");
+        let rule = rule.lines().next().expect("a line");
+        let changes = number.captures_iter(rule);
+        changes.map(|it| (it[1].parse().expect("a number"), &it[2] == "visible")).collect()
+    };
+    let (mut texts, mut group) = (Vec::new(), None);
+    for line in drawn.lines() {
+        if let Some(rest) = line.strip_prefix("<g class=\"f\" style=\"animation-name:") {
+            group = Some(frames(rest.split('"').next().expect("a name")));
+        } else if line == "</g>" {
+            group = None;
+        } else if line.starts_with("<text ") {
+            texts.push((line.to_owned(), group.clone()));
+        }
+    }
+    texts
+}
+
+/// Place and words of a text, without its style.
+fn place(text: &str) -> String {
+    let style =
+        regex_lite::Regex::new(" (class|fill|font-[a-z]+|opacity|text-decoration)=\"[^\"]*\"");
+    style.expect("a pattern").replace_all(text, "").into_owned()
+}
+
+/// Checks that these texts are those of a still picture.
+fn assert_same_texts<'a>(shown: impl Iterator<Item = &'a String>, still: &str) {
+    let mut shown: Vec<_> = shown.map(|text| place(text)).collect();
+    let mut still: Vec<_> =
+        still.lines().filter(|line| line.starts_with("<text ")).map(place).collect();
+    shown.sort();
+    still.sort();
+    assert_eq!(shown, still);
+}
+
+#[test]
+fn animation_plays_whole_run() {
+    let home = Home::new();
+    home.run(&["run", "refund-desk", "--instant"]);
+    assert_eq!(home.run(&["export", "last", "-o", "run.jsonl"]).code, Some(0));
+    for words in [
+        &["picture", "checkout-launch", "--size", "100x30"][..],
+        &["picture", "refund-desk", "--theme", "light", "--ascii"],
+        &["picture", "run.jsonl", "--size", "80x24"],
+    ] {
+        let film = picture(&home, words, &["--animate"]);
+        assert_eq!(film, picture(&home, words, &["--animate"]), "{words:?}");
+        let (before, rest) = film.split_once("<style>\n").expect("a style");
+        let (css, after) = rest.split_once("</style>\n").expect("its end");
+        assert_plain_svg(&(before.to_owned() + after));
+        assert!(!css.contains(['<', '&', '"']), "{css}");
+        assert!(css.contains("prefers-reduced-motion") && !css.contains("url"), "{css}");
+        assert!(film.len() < 200_000, "{} bytes: {words:?}", film.len());
+        // What is shown at first and at last is the still picture of that moment.
+        let texts = film_texts(&film);
+        let first = texts
+            .iter()
+            .filter(|(_, frames)| frames.as_ref().is_none_or(|it| it[0] == (0.0, true)));
+        let still = |at: &str| picture(&home, words, &["--at", at]);
+        assert_same_texts(first.map(|(text, _)| text), &still("0s"));
+        let last = texts.iter().filter(|(_, frames)| {
+            frames.as_ref().is_none_or(|it| it.last().is_some_and(|(_, is_shown)| *is_shown))
+        });
+        assert_same_texts(last.map(|(text, _)| text), &still("end"));
+        // No more frames than there are steps, and each at a step.
+        let length = css.split("animation:").nth(1).and_then(|it| it.split("ms").next());
+        let length: f64 = length.and_then(|it| it.parse().ok()).expect("a time");
+        let times = texts.iter().flat_map(|(_, frames)| frames.iter().flatten());
+        let mut steps: Vec<f64> = times.map(|(share, _)| share * length / 20_000.0).collect();
+        assert!(steps.iter().all(|it| (it - it.round()).abs() < 0.01), "{steps:?}");
+        steps.sort_by(f64::total_cmp);
+        steps.dedup_by(|a, b| a.round() == b.round());
+        assert!((10..=81).contains(&steps.len()), "{} frames", steps.len());
+    }
+}
+
+#[test]
+fn animation_refuses_what_stands_still() {
+    let home = Home::new();
+    for words in [&["--text"][..], &["--at", "end"]] {
+        let words = [&["picture", "checkout-launch", "--animate"], words].concat();
+        assert!(fails(&home, &words, 2).err.contains("cannot be used with"), "{words:?}");
+    }
+    home.run(&["run", "checkout-unanimous", "--instant"]);
+    home.run(&["export", "last", "-o", "run.jsonl"]);
+    let log = std::fs::read_to_string(home.path().join("run.jsonl")).expect("a log");
+    home.write("head.jsonl", &(log.lines().next().expect("a head").to_owned() + "\n"));
+    let still = fails(&home, &["picture", "head.jsonl", "--animate"], 1);
+    assert!(still.err.contains("nothing changes on the screen"), "{still:?}");
+    let outside = fails(&home, &["picture", "real-services", "--animate"], 2);
+    assert!(outside.err.contains("roundtable picture last"), "{outside:?}");
+}
+
 #[test]
 fn every_size_can_be_drawn() {
     let home = Home::new();

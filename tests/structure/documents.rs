@@ -1,8 +1,9 @@
 //! What the documents for engineers name exists: each file, folder, type and function in backticks.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use pulldown_cmark::{Event as Part, Options, Parser, Tag, TagEnd};
 use regex_lite::Regex;
 
 use super::files;
@@ -101,41 +102,113 @@ fn documented_types_and_functions_exist() {
     assert!(missing.is_empty(), "{} do not exist:\n{}", missing.len(), missing.join("\n"));
 }
 
-/// Links from one document to another, or into the repository.
+/// The pages that people read, as paths from the root.
+fn pages(root: &Path) -> Vec<PathBuf> {
+    let mut pages = files::files(&root.join("docs"), "md");
+    for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        pages.push(root.join(page));
+    }
+    pages.push(root.join("assets/site/SUMMARY.md"));
+    pages
+}
+
+/// Links from one document to another, or into the repository. Nothing on the network is asked.
 #[test]
 fn document_links_resolve() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let link = Regex::new(r"\]\(([^()\s]+)\)").expect("a pattern");
-    let mut pages = files::files(&root.join("docs"), "md");
-    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page)));
-    let mut missing = Vec::new();
-    for page in pages {
+    let (mut missing, mut seen) = (Vec::new(), 0);
+    for page in pages(root) {
         let text = std::fs::read_to_string(&page).expect("a document");
-        for found in link.captures_iter(&text).filter(|found| !found[1].contains("://")) {
-            let (file, heading) = found[1].split_once('#').unwrap_or((&found[1], ""));
-            let folder = page.parent().expect("a folder");
-            let target = if file.is_empty() { page.clone() } else { folder.join(file) };
+        // Its paths are those of the site, which has the folders of the repository.
+        let folder = if page.ends_with("SUMMARY.md") { Some(root) } else { page.parent() };
+        for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
+            seen += 1;
+            let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => page.clone(),
+                // It is made with the site.
+                "pictures.md" if page.ends_with("SUMMARY.md") => continue,
+                file => folder.expect("a folder").join(file),
+            };
             let has_heading = || {
                 let text = std::fs::read_to_string(&target).unwrap_or_default();
                 heading.is_empty() || anchors(&text).contains(heading)
             };
             if !target.exists() || !has_heading() {
-                missing.push(format!("{}: {}", page.display(), &found[1]));
+                missing.push(format!("{}: {link}", page.display()));
             }
         }
     }
     assert!(missing.is_empty(), "lead nowhere:\n{}", missing.join("\n"));
+    assert!(seen > 400, "{seen} links");
 }
 
-/// The anchors of a page's headings, as they are shown on the web: small letters, `-` for blanks.
-fn anchors(text: &str) -> BTreeSet<String> {
-    let headings = text.lines().filter(|line| line.starts_with('#'));
-    let plain = |heading: &str| {
-        let heading = heading.trim_start_matches('#').trim().to_lowercase();
-        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+/// The table of contents of the site has each page once, and README.md those for users.
+#[test]
+fn every_page_is_listed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let listed = |file: &str| {
+        let text = std::fs::read_to_string(root.join(file)).expect("a list");
+        links(&text).into_iter().filter(|link| link.starts_with("docs/")).collect::<Vec<_>>()
     };
-    headings.map(plain).collect()
+    let (mut contents, readme) = (listed("assets/site/SUMMARY.md"), listed("README.md"));
+    let mut pages: Vec<String> = files::files(&root.join("docs"), "md")
+        .iter()
+        .map(|page| page.strip_prefix(root).expect("below the root").display().to_string())
+        .collect();
+    contents.sort();
+    pages.sort();
+    assert_eq!(contents, pages);
+    let is_for_users =
+        |page: &&String| !page.starts_with("docs/rules/") && !page.ends_with("releasing.md");
+    for page in pages.iter().filter(is_for_users) {
+        assert!(readme.contains(page), "README.md does not list {page}");
+    }
+}
+
+/// Where the links and images of a page lead.
+fn links(text: &str) -> Vec<String> {
+    let parts = Parser::new_ext(text, Options::ENABLE_TABLES);
+    let found = parts.filter_map(|part| match part {
+        Part::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+            Some(dest_url.into_string())
+        }
+        _ => None,
+    });
+    found.collect()
+}
+
+/// The anchors of a page's headings, as GitHub and the site make them: small letters, `-` for blanks, and a
+/// number where the same comes again.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let (mut anchors, mut heading) = (BTreeSet::new(), None::<String>);
+    for part in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        match (part, &mut heading) {
+            (Part::Start(Tag::Heading { .. }), _) => heading = Some(String::new()),
+            (Part::Text(text) | Part::Code(text), Some(heading)) => *heading += &text,
+            (Part::End(TagEnd::Heading(_)), _) => {
+                let plain = heading.take().unwrap_or_default().to_lowercase();
+                let kept = plain.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+                let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+                let again = (1..).map(|nth| format!("{anchor}-{nth}"));
+                let free =
+                    [anchor.clone()].into_iter().chain(again).find(|it| !anchors.contains(it));
+                anchors.extend(free);
+            }
+            _ => {}
+        }
+    }
+    anchors
+}
+
+#[test]
+fn anchors_are_those_of_github() {
+    let page = "# `[tools.NAME]`, *again*\n\n## How to add …\n\n## Same\n\n### Same\n\n```toml\n# no heading\n```\n";
+    let made: Vec<_> = anchors(page).into_iter().collect();
+    assert_eq!(made, ["how-to-add-", "same", "same-1", "toolsname-again"]);
+    let text =
+        "[a](b.md#c) ![d](e.svg) [f][g] `[no](link.md)`\n\n| [t](u.md) |\n| --- |\n\n[g]: h.md\n";
+    assert_eq!(links(text), ["b.md#c", "e.svg", "h.md", "u.md"]);
 }
 
 /// Names of several words in the links of comments: rustdoc checks only those that it documents.
