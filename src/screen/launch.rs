@@ -113,6 +113,7 @@ pub(crate) fn source(state: &AppState, run: RunId, request: RequestId) -> Record
     let imported = kept.is_some_and(|kept| kept.is_file || kept.row.imported);
     let is_kept = match kept {
         Some(_) => stored_row(state, &run).is_some(),
+        None if page.is_some_and(|page| page.is_of_tour()) => false,
         None => state.history.is_known() || page.is_some_and(|page| page.is_of_cluster()),
     };
     let events = page.filter(|_| !is_kept).map(|page| page.log().to_vec());
