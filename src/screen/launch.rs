@@ -182,8 +182,10 @@ pub(super) fn on_fork_ready(state: &mut AppState, request: RequestId, offer: For
     // The form selects the last boundary before the playhead, if the run is on the screen.
     let shown = state.visible_run().filter(|page| *page.id() == offer.run);
     let before = shown.map_or(Seq(u64::MAX), |page| page.shown().progress.next);
+    let is_unkept = state.run(&offer.run).is_some_and(|page| page.is_of_tour());
     match LaunchForm::of_fork(offer, before, request) {
         Some(mut form) => {
+            form.fork.iter_mut().for_each(|fork| fork.is_unkept = is_unkept);
             form.arrange(state.size);
             state.overlays.push(Overlay::Form(Box::new(form)));
         }

@@ -133,6 +133,7 @@ fn hex(colour: Color) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::layout::Rect;
     use ratatui::style::Style;
 
     use super::*;

@@ -18,6 +18,8 @@ use crate::log::world::RunState;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::{self, Override, Scenario};
 
+/// How many events back the playhead has to be: so many that the panes differ.
+const BACK: usize = 3;
 /// The shipped scenario of the tour.
 const SCENARIO: &str = "checkout-launch";
 /// Its flag.
@@ -38,7 +40,7 @@ pub enum TourStep {
     Flag,
     /// The inspector is open.
     Inspect,
-    /// The playhead is in the past.
+    /// The playhead is some events back.
     Scrub,
     /// The form of a fork is open.
     Fork,
@@ -121,7 +123,7 @@ fn tour_scenario() -> Option<Scenario> {
     let plain = scenario::load(shipped.text, shipped.origin(), &[]).ok()?;
     let slower =
         (0..plain.script.rows.len()).map(|row| format!("script[{row}].latency={REPLY_TIME}"));
-    let title = format!("title=Tour: {}", plain.title);
+    let title = "title=Tour: go or no-go on Checkout v2".to_owned();
     let limit = "budget.max_seconds=600".to_owned();
     let set: Result<Vec<Override>, _> =
         slower.chain([title, limit]).map(|set| set.parse::<Override>()).collect();
@@ -213,7 +215,7 @@ fn is_done(state: &AppState) -> bool {
         TourStep::Step => stands && tour.has_stepped,
         TourStep::Flag => flag_is_on(state, page),
         TourStep::Inspect => page.inspector().is_some(),
-        TourStep::Scrub => page.is_scrubbed(),
+        TourStep::Scrub => events_back(page) >= BACK,
         TourStep::Fork => fork_is_open(state),
         TourStep::Done => false,
     }
@@ -224,6 +226,11 @@ fn flag_is_on(state: &AppState, page: &RunPage) -> bool {
     let flag = FLAG.into();
     let now = page.world().settings.flags.iter().any(|it| it.name == flag && it.on);
     state.pending_flags.pending_position(page.id(), &flag).unwrap_or(now)
+}
+
+/// How many events the playhead is before the last one.
+fn events_back(page: &RunPage) -> usize {
+    page.log().len().saturating_sub(page.shown_event_count())
 }
 
 fn fork_is_open(state: &AppState) -> bool {
@@ -246,93 +253,100 @@ pub(super) fn text(state: &AppState) -> Option<TourText> {
 fn lines(state: &AppState, step: TourStep) -> [&'static str; 2] {
     let Some(page) = page(state) else { return ["The run of the tour is starting.", ""] };
     let has_ended = page.world().progress.stage == RunState::Closed;
-    if has_ended && step.needs_live_run() {
-        return [
+    match state.overlays.last() {
+        _ if has_ended && step.needs_live_run() => [
             "The run has ended, and this step needs one that is live.",
             "{back} goes home; there {tour} starts the tour again.",
-        ];
-    }
-    if page.context() == Context::Filter && state.overlays.is_empty() {
-        return ["Here keys are typed as text: {close} ends the filter.", what(page, step)[0]];
-    }
-    let is_at_home = match state.overlays.last() {
-        None => true,
-        Some(Overlay::Flags(_)) => step == TourStep::Flag,
-        Some(_) => fork_is_open(state),
-    };
-    if !is_at_home {
-        let then = what(page, step)[0];
-        return ["{close} closes this window. Then the tour goes on:", then];
-    }
-    match (state.overlays.last(), step) {
-        (Some(Overlay::Flags(_)), TourStep::Flag) => [
-            "{switch} switches the selected flag: a lawyer joins the table.",
-            "On the right: when that takes effect, and what it changes.",
         ],
-        (Some(_), TourStep::Done) => [
-            "This is a fork: change what you like. {start} starts it, {close} closes it.",
-            "Both runs can be compared then. That was the tour.",
+        None if page.context() == Context::Filter => {
+            ["Here keys are typed as text: {close} ends the filter. Then:", key_line(step)]
+        }
+        None => on_page(page, step),
+        Some(Overlay::Flags(_)) if step == TourStep::Flag => [
+            "{switch} switches the flag: the legal analyst gets a seat.",
+            "The note says when it takes effect, and what it changes then.",
         ],
-        _ => what(page, step),
+        Some(Overlay::Flags(_)) if step == TourStep::Inspect => [
+            "Switched; it takes effect as the note says. {close} closes the flags.",
+            key_line(step),
+        ],
+        Some(Overlay::Form(_)) if step == TourStep::Done && fork_is_open(state) => [
+            "Change what you like: {start} starts the fork, {close} closes the form.",
+            "That was the last step. The lowest row has the keys, here and everywhere.",
+        ],
+        Some(_) => ["{close} closes this window. Then:", key_line(step)],
+    }
+}
+
+/// What the key of a step does, in one line.
+fn key_line(step: TourStep) -> &'static str {
+    match step {
+        TourStep::Pause => "{pause-or-resume} pauses the run.",
+        TourStep::Step => "{step} steps to the next boundary.",
+        TourStep::Flag => "{flags} opens the flags of the run.",
+        TourStep::Inspect => "{inspect} inspects what is selected.",
+        TourStep::Scrub => "{playhead-back}, pressed three times, moves the playhead back.",
+        TourStep::Fork => "{fork} forks the run.",
+        TourStep::Done => "that was the tour.",
     }
 }
 
 /// What the step says on the page of its run.
-fn what(page: &RunPage, step: TourStep) -> [&'static str; 2] {
+fn on_page(page: &RunPage, step: TourStep) -> [&'static str; 2] {
     let stage = &page.world().progress.stage;
     let is_pausing = matches!(stage, RunState::Pausing { since: None, .. });
+    let needs_live = matches!(step, TourStep::Pause | TourStep::Step);
     match step {
-        TourStep::Pause if page.is_scrubbed() => [
-            "The screen shows the past: {last-row} goes back to the present.",
-            "Then {pause-or-resume} pauses the run.",
+        _ if needs_live && page.is_scrubbed() => [
+            "The screen shows the past: {last-row} goes back to the present. Then:",
+            key_line(step),
         ],
         TourStep::Pause if is_pausing => [
             "Pausing: the seats finish the replies that they have begun.",
             "A run stops only at a boundary, so that nothing is cut off.",
         ],
         TourStep::Pause if waits(stage) => [
-            "The run has paused by itself, so that it does not end too early.",
+            "The run is paused, so that it does not end before the tour.",
             "{pause-or-resume} resumes it. Press it once more to pause it yourself.",
         ],
         TourStep::Pause => [
-            "Three analysts discuss a launch, live: their replies are scripted.",
-            "{pause-or-resume} pauses the run.",
+            "{pause-or-resume} pauses the run: press it while the analysts speak.",
+            "They discuss a launch, live. Their replies are scripted.",
         ],
         TourStep::Step if is_pausing => [
-            "The run does one step, and pauses again at the next boundary.",
-            "Boundaries are where rounds, calls and votes begin.",
+            "The run goes on to the next boundary, and pauses there.",
+            "Boundaries are where rounds and calls begin.",
         ],
-        TourStep::Step if !waits(stage) => [
-            "The run goes on. {pause-or-resume} pauses it again.",
-            "Then {step} steps to the next boundary.",
-        ],
+        TourStep::Step if !waits(stage) => {
+            ["The run goes on: {pause-or-resume} pauses it again. Then:", key_line(step)]
+        }
         TourStep::Step => [
-            "Paused: the clock stands still. {step} steps to the next boundary.",
-            "({step-round} runs to the next round, {pause-or-resume} resumes.)",
+            "Paused. {step} steps: the run goes on to the next boundary only.",
+            "{step-round} would run to the next round, {pause-or-resume} resumes.",
         ],
         TourStep::Flag => [
-            "One step. {flags} opens the flags: switches of the scenario.",
-            "They can be switched while the run is live.",
+            "That was one step. {flags} opens the flags: switches of the scenario.",
+            "They can be switched while a run is live.",
         ],
         TourStep::Inspect => [
-            "The flag is switched. {inspect} opens the inspector on what is selected:",
-            "what was asked, what was answered, what it cost. {down} {up} select.",
+            "{inspect} inspects what is selected: its prompt, its reply, its times.",
+            "{down} {up} select another row, {next-pane} goes to the next pane.",
         ],
         TourStep::Scrub if page.inspector().is_some() => [
-            "{next-pane} goes through its tabs, {close} goes back to the page.",
-            "Then {playhead-back} shows the screen as it was before.",
+            "This is the inspector: {next-pane} goes through its tabs, {close} closes it.",
+            key_line(step),
         ],
         TourStep::Scrub => [
-            "{playhead-back} moves the playhead back: the screen as it was then.",
-            "Looking at the past changes nothing in the run.",
+            "{playhead-back} moves the playhead back, event by event: press it three times.",
+            "The panes show the run as it was. The run itself does not change.",
         ],
         TourStep::Fork => [
-            "This is the past; {last-row} goes back to live. {fork} forks the run here:",
-            "a new run with other settings. It opens a form and starts nothing.",
+            "{fork} forks the run here: a new run, with other settings from here on.",
+            "It opens a form and starts nothing. {last-row} goes back to the present.",
         ],
         TourStep::Done => [
-            "That was the tour. {help} lists the keys of each screen,",
-            "{commands} finds every command by its name. {back} goes home.",
+            "That was the tour. {help} lists all keys, {commands} finds them by name.",
+            "{back} goes home: {open} starts a scenario, {new-run} asks for settings first.",
         ],
     }
 }
