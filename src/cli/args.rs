@@ -58,6 +58,8 @@ pub struct Cli {
 pub enum CliCommand {
     /// Run a scenario: in the dashboard, or headless
     Run(Box<RunArgs>),
+    /// Take the tour: six keys of the dashboard, each explained in a running scenario
+    Tour,
     /// Check scenario files and report every problem
     Validate(ValidateArgs),
     /// Run scenarios and check what they expect of their runs ([[expect]])

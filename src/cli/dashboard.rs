@@ -26,6 +26,7 @@ use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
 use crate::base::{read_file, time};
 use crate::engine::{Engine, EngineSettings};
+use crate::host::first_start::FirstStart;
 use crate::host::models::LiveModels;
 use crate::host::traced_runs::traced;
 use crate::host::trust::Trust;
@@ -36,7 +37,7 @@ use crate::scenario::catalogue::RequestedModel;
 use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
 use crate::screen::state::DisplaySettings;
 use crate::screen::theme::Theme;
-use crate::screen::{AppState, Msg};
+use crate::screen::{AppState, Msg, tour};
 use crate::terminal::console::{Console, Tty};
 #[cfg(feature = "nats")]
 use crate::terminal::effects::remote::ShownCluster;
@@ -77,6 +78,8 @@ pub struct DashboardArgs<'a> {
     /// A run to watch, of another process or of a cluster.
     #[cfg(any(unix, feature = "nats"))]
     pub attached: Option<&'a super::steer::AttachArgs>,
+    /// Whether the tour begins at once.
+    pub tour: bool,
     /// A program to start and watch.
     pub watched: Option<&'a super::watch::WatchArgs>,
     /// A failure that a test provokes.
@@ -87,7 +90,9 @@ pub struct DashboardArgs<'a> {
 /// Opens the dashboard and returns when the operator leaves it.
 pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> Exit {
     if !screen_guard::is_interactive() {
-        return refuse(&Refused::new("the dashboard needs a terminal").help(HEADLESS), Exit::Usage);
+        let what = if wanted.tour { "the tour" } else { "the dashboard" };
+        let why = Refused::new(format!("{what} needs a terminal"));
+        return refuse(&why.help(HEADLESS), Exit::Usage);
     }
     let request = match wanted.run.map(request) {
         Some(None) => return Exit::Usage,
@@ -159,6 +164,9 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         Services::new(engine, models, trust, named, folder)
     };
     services.kept = stored.kept();
+    let first_start = FirstStart::of_user();
+    let is_first = first_start.is_first();
+    services.first_start = first_start.clone();
     #[cfg(unix)]
     let _server = {
         let _runs_go_on_in = runtime.enter();
@@ -209,7 +217,11 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         if let Some(run) = &attached_run {
             state.expect_opening(FROM_COMMAND_LINE, run);
         }
+        if is_first {
+            state.welcome(stored.keeper().is_some());
+        }
         state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
+        let tour = wanted.tour.then(|| tour::begin(&mut state)).flatten();
         let opening = DashboardConfig { state, theme, terminal };
         for problem in &stored.problems {
             services.answer(EffectResult::Msg(Msg::Notice(problem.clone())));
@@ -219,6 +231,9 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
                 services.allow(&consent::digest(&request.scenario), &request.scenario.title);
             }
             services.add(request.id, extra);
+            services.start(request);
+        }
+        if let Some(request) = tour {
             services.start(request);
         }
         #[cfg(feature = "store")]
@@ -244,6 +259,11 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     // The runs have ended; a disk that hangs must not hold the operator. The timer needs the runtime.
     let notes = own.block_on(async { tokio::time::timeout(STORE_GRACE, stored.finish()).await });
     stored.end_waits();
+    if is_first {
+        // Whatever was done meanwhile, the next start is not the first one.
+        let remembered = runtime.spawn_blocking(move || first_start.remember());
+        let _ = own.block_on(async { tokio::time::timeout(STORE_GRACE, remembered).await });
+    }
     let unsent = own.block_on(traced_runs::finish());
     // Tasks that still wait for a disk or a pager are abandoned.
     own.shutdown_background();

@@ -101,7 +101,7 @@ pub fn main() -> ExitCode {
 /// Whether the runs of a command send spans, or it sends those of a kept run. Tests take simulated time.
 fn plays_runs(command: &Option<CliCommand>) -> bool {
     match command {
-        None => true,
+        None | Some(CliCommand::Tour) => true,
         Some(CliCommand::Run(args)) => args.repeat.times.is_none() && !args.is_remote(),
         Some(CliCommand::Watch(_) | CliCommand::Listen(_) | CliCommand::Acp(_)) => true,
         #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
@@ -215,7 +215,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
     // Only the dashboard asks the terminal.
     let theme = choice.clone().theme();
     let dashboard = match &cli.command {
-        None => true,
+        None | Some(CliCommand::Tour) => true,
         Some(CliCommand::Run(args)) => !run::is_headless(args),
         #[cfg(feature = "store")]
         Some(CliCommand::Open(_)) => true,
@@ -237,6 +237,10 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
     };
     match cli.command {
         None => dashboard::open(DashboardArgs::default(), global, choice),
+        Some(CliCommand::Tour) => {
+            let wanted = DashboardArgs { tour: true, ..DashboardArgs::default() };
+            dashboard::open(wanted, global, choice)
+        }
         Some(CliCommand::Run(args)) if !dashboard => run::run(&args, global, theme),
         Some(CliCommand::Run(args)) => dashboard::open(
             DashboardArgs { run: Some(&args), ..DashboardArgs::default() },

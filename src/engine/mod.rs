@@ -224,12 +224,20 @@ impl Engine {
 
     /// Starts a run. Must be called within a tokio runtime.
     pub fn start(&self, launch: Launch) -> RunHandle {
-        self.begin(launch, None, None)
+        self.begin(launch, None, None, true)
+    }
+
+    /// Starts a run that the keeper does not keep: it is gone with this engine. Must be called within a
+    /// tokio runtime.
+    pub(crate) fn start_unkept(&self, launch: Launch) -> RunHandle {
+        // No other run, here or in the store, has such a number.
+        let id = self.new_id(8, |_| Ok(true)).unwrap_or_else(|(id, _)| id);
+        self.begin(launch, None, Some(id), false)
     }
 
     /// Starts a run with this id, which no other run has. Must be called within a tokio runtime.
     pub(crate) fn start_as(&self, id: RunId, launch: Launch) -> RunHandle {
-        self.begin(launch, None, Some(id))
+        self.begin(launch, None, Some(id), true)
     }
 
     /// Continues a run that did not reach its end, in the same log: the run is executed again from
@@ -251,7 +259,7 @@ impl Engine {
             Some(_) => self.shared.forget(id),
             None => {}
         }
-        Ok(self.begin(launch, Some(resumption.into()), None))
+        Ok(self.begin(launch, Some(resumption.into()), None, true))
     }
 
     /// Starts a run that is executed as a recorded one up to a boundary, with the recorded replies
@@ -278,7 +286,8 @@ impl Engine {
             flags,
             prices: recording.head().first_prices().to_vec(),
         };
-        self.begin(launch, Some(Replayed { recording, by, in_doubt, fork: Some(origin) }), id)
+        let replayed = Replayed { recording, by, in_doubt, fork: Some(origin) };
+        self.begin(launch, Some(replayed), id, true)
     }
 
     /// Cancels every run and waits until all have ended.
@@ -308,6 +317,15 @@ impl Engine {
     /// # Errors
     /// Why it cannot be kept, with an id that no run of this engine has.
     pub(crate) fn reserve_id(&self) -> Result<RunId, (RunId, Refused)> {
+        self.new_id(4, |id| self.shared.keeper.as_ref().map_or(Ok(true), |it| it.reserve(id)))
+    }
+
+    /// An id of at least so many digits that no run of this engine has, and that can be reserved.
+    fn new_id(
+        &self,
+        digits: u32,
+        reserve: impl Fn(&RunId) -> Result<bool, Refused>,
+    ) -> Result<RunId, (RunId, Refused)> {
         let mut tries = 0_u32;
         loop {
             tries += 1;
@@ -316,7 +334,7 @@ impl Engine {
                 runs.started += 1;
                 let number = random_u64(self.shared.nonce, "run", runs.started, "id");
                 // Four digits are easy to say aloud; where many are taken, the ids get longer.
-                let id = if runs.started < 4096 && tries < 8 {
+                let id = if digits <= 4 && runs.started < 4096 && tries < 8 {
                     format!("r-{:04x}", number & 0xffff)
                 } else {
                     format!("r-{:08x}", number & 0xffff_ffff)
@@ -328,7 +346,7 @@ impl Engine {
                 id
             };
             // Without the lock: it may wait for a disk.
-            match self.shared.keeper.as_ref().map_or(Ok(true), |keeper| keeper.reserve(&id)) {
+            match reserve(&id) {
                 Ok(true) => return Ok(id),
                 Ok(false) => self.shared.runs().starting.remove(&id),
                 Err(why) => return Err((id, why)),

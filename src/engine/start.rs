@@ -31,12 +31,13 @@ use crate::scenario::spec::{InDoubt, Price};
 
 impl Engine {
     /// Starts a run, continues a recorded one, or forks it. `id`: that of a new run, if it has one
-    /// already.
+    /// already. `is_kept`: whether the keeper keeps it.
     pub(crate) fn begin(
         &self,
         launch: Launch,
         replayed: Option<Replayed>,
         id: Option<RunId>,
+        is_kept: bool,
     ) -> RunHandle {
         let Launch {
             scenario,
@@ -111,7 +112,8 @@ impl Engine {
         };
         // Both readers begin before a window can drop what a resumed log begins with.
         let first = (bounds != LogLimits::default()).then(|| bus.reader(Seq(0)));
-        let keeper = self.shared.keeper.as_ref().map(|keeper| (keeper, bus.reader(Seq(0))));
+        let keeper = self.shared.keeper.as_ref().filter(|_| is_kept);
+        let keeper = keeper.map(|keeper| (keeper, bus.reader(Seq(0))));
         bus.set_limits(bounds);
         let now_ms = time::now_ms();
         let started_ms = recorded.as_ref().map_or(now_ms, |head| head.wall_ms);

@@ -6,6 +6,8 @@ pub mod catalogue;
 pub mod client_servers;
 pub mod config;
 pub mod consent;
+#[cfg(feature = "tui")]
+pub mod first_start;
 #[cfg(feature = "store")]
 pub mod kept_runs;
 pub mod models;
@@ -73,6 +75,11 @@ impl Dirs {
     /// Path of the log file.
     pub fn log(&self) -> PathBuf {
         self.state.join("roundtable.log")
+    }
+
+    /// Path of the file that says that the program was started before.
+    pub fn started(&self) -> PathBuf {
+        self.state.join("started")
     }
 
     /// Path of the configuration file.

@@ -6,6 +6,7 @@
 #[allow(missing_docs, reason = "the binding table says what each does")]
 pub enum Action {
     Open,
+    Tour,
     NewRun,
     NewScenario,
     WriteTemplate,
@@ -125,6 +126,7 @@ impl Action {
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
+            Self::Tour => "tour",
             Self::NewRun => "new-run",
             Self::NewScenario => "new-scenario",
             Self::WriteTemplate => "write-template",

@@ -105,6 +105,9 @@ fn news(state: &AppState, room: usize) -> (String, String, StyleRole) {
         let text = text.or(lines.last()).cloned().unwrap_or_default();
         return (text, String::new(), StyleRole::Notice);
     }
+    if let Some(line) = super::strip::line_without_rows(state) {
+        return (line, String::new(), StyleRole::Notice);
+    }
     if let Some(kept) =
         state.visible_run().and_then(|page| page.kept.as_deref()).filter(|it| !it.is_read)
     {

@@ -121,6 +121,8 @@ pub enum Effect {
     Suspend,
     /// Draw with the next theme. Answered with a `Notice` that names it.
     NextTheme,
+    /// Remember that the first screen has told a new user what to do.
+    RememberStart,
     /// Redraw the whole screen.
     Redraw,
     /// Quit the program.
@@ -196,6 +198,9 @@ pub struct LaunchRequest {
 pub enum RunBeginning {
     /// With nothing.
     New,
+    /// With nothing. It is the run of the tour: it is not kept, and pauses before each round, so that it
+    /// does not end while the tour waits.
+    Tour,
     /// With the session that another run belongs to.
     FollowUp(FollowUp),
     /// With another run up to a boundary.

@@ -21,7 +21,7 @@ use super::windows::faults::FaultsDrawer;
 use super::windows::flags::FlagsDrawer;
 use super::windows::help::Help;
 use super::windows::{Overlay, card, inbox, on_commands, on_confirm, on_drawer, on_form, on_help};
-use super::{comparison, key_hints, keymap, launch, questions, session};
+use super::{comparison, key_hints, keymap, launch, questions, session, strip, tour};
 use crate::log::event::Command;
 use crate::log::event::kind::Initiator;
 use crate::log::world::RunState;
@@ -176,6 +176,9 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         state.to_compare.awaited = None;
     }
     let size = state.size;
+    if action == Action::Cancel && tour::leave(state) {
+        return Update::redraw();
+    }
     if kept::is_only_watched(state, action) {
         state.notify(NoticeKind::Info, kept::ONLY_WATCHED);
         return Update::redraw();
@@ -219,6 +222,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
     }
     match action {
         Action::Open => open(state),
+        Action::Tour => tour::start(state),
         Action::NewRun => new_run(state),
         Action::NewScenario => scenarios::new_scenario(state),
         Action::Edit => scenarios::edit(state),
@@ -293,7 +297,10 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::Cancel if state.visible_run().is_none() && home_filter(state).clear() => {
             when_filtered(state, true)
         }
-        Action::Cancel => Update::when(state.notices.dismiss()),
+        Action::Cancel => match strip::dismiss(state) {
+            Some(remembered) => Update::effect(remembered),
+            None => Update::when(state.notices.dismiss()),
+        },
         _ => Update::idle(),
     }
 }

@@ -109,6 +109,10 @@ pub fn visible_hints(state: &AppState, ascii: bool) -> Vec<KeyHint> {
             rank: 1,
         });
     }
+    if context == Context::Run && state.tour.is_some() {
+        let keys = vec![("Esc".to_owned(), Action::Cancel)];
+        offers.push(KeyHint { keys, word: "leave the tour", rank: 1 });
+    }
     if state.overlays.last().is_some() && context != Context::Confirm {
         let word = match context {
             Context::FormText => "leave text",

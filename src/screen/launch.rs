@@ -113,6 +113,7 @@ pub(crate) fn source(state: &AppState, run: RunId, request: RequestId) -> Record
     let imported = kept.is_some_and(|kept| kept.is_file || kept.row.imported);
     let is_kept = match kept {
         Some(_) => stored_row(state, &run).is_some(),
+        None if page.is_some_and(|page| page.is_of_tour()) => false,
         None => state.history.is_known() || page.is_some_and(|page| page.is_of_cluster()),
     };
     let events = page.filter(|_| !is_kept).map(|page| page.log().to_vec());
@@ -181,8 +182,10 @@ pub(super) fn on_fork_ready(state: &mut AppState, request: RequestId, offer: For
     // The form selects the last boundary before the playhead, if the run is on the screen.
     let shown = state.visible_run().filter(|page| *page.id() == offer.run);
     let before = shown.map_or(Seq(u64::MAX), |page| page.shown().progress.next);
+    let is_unkept = state.run(&offer.run).is_some_and(|page| page.is_of_tour());
     match LaunchForm::of_fork(offer, before, request) {
         Some(mut form) => {
+            form.fork.iter_mut().for_each(|fork| fork.is_unkept = is_unkept);
             form.arrange(state.size);
             state.overlays.push(Overlay::Form(Box::new(form)));
         }

@@ -20,6 +20,8 @@ pub struct ScreenParts {
     pub header: Rect,
     /// The area of the screen's own contents.
     pub body: Rect,
+    /// The rows in which the program tells what to do; mostly none.
+    pub strip: Rect,
     /// The status row: counts and the latest notice.
     pub status: Rect,
     /// The key row.
@@ -27,14 +29,21 @@ pub struct ScreenParts {
 }
 
 impl ScreenParts {
-    /// Cuts an area into its parts.
+    /// Cuts an area into its parts, without a strip.
     pub fn split(area: Rect) -> Self {
+        Self::with_strip(area, 0)
+    }
+
+    /// Cuts an area into its parts, with so many rows for the strip.
+    pub fn with_strip(area: Rect, strip: u16) -> Self {
+        let strip = strip.min(area.height.saturating_sub(4));
         let row = |y: u16, height: u16| Rect::new(area.x, y, area.width, height).intersection(area);
         let bottom = area.bottom();
         let header = row(area.y, 2);
         Self {
             header,
-            body: row(header.bottom(), area.height.saturating_sub(4)),
+            body: row(header.bottom(), area.height.saturating_sub(4 + strip)),
+            strip: row(bottom.saturating_sub(2 + strip).max(area.y), strip),
             status: row(bottom.saturating_sub(2).max(area.y), 1),
             keys: row(bottom.saturating_sub(1).max(area.y), 1),
         }
@@ -190,17 +199,20 @@ mod tests {
         for cols in 0..=90 {
             for rows in 0..=40 {
                 let area = Rect::new(0, 0, cols, rows);
-                let ScreenParts { header, body, status, keys } = ScreenParts::split(area);
+                let ScreenParts { header, body, strip, status, keys } =
+                    ScreenParts::with_strip(area, 2);
                 let drawer = DrawerParts::split(area, ListState::default(), 7, 1, 9);
                 let DrawerParts { window, list, note, .. } = drawer;
                 let drawer = [window, list, note];
-                let parts = [header, body, status, keys, centred(area, 40, 10)];
+                let parts = [header, body, strip, status, keys, centred(area, 40, 10)];
                 for part in parts.into_iter().chain(drawer) {
                     assert_eq!(part.intersection(area), part, "{part:?} in {area:?}");
                 }
                 if !too_small(area) {
-                    assert_eq!(header.height + body.height + status.height + keys.height, rows);
-                    assert_eq!(body.bottom(), status.y);
+                    assert_eq!(header.height + body.height + 2 + status.height + keys.height, rows);
+                    assert_eq!((body.bottom(), strip.bottom()), (strip.y, status.y));
+                    let size = Size { cols, rows: rows - 2 };
+                    assert_eq!(size.body(), body, "pages are laid out without the strip");
                 }
             }
         }

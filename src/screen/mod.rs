@@ -26,8 +26,10 @@ pub mod run;
 mod scroll;
 mod session;
 pub mod state;
+mod strip;
 pub mod text;
 pub mod theme;
+pub mod tour;
 mod update;
 mod widgets;
 pub mod windows;
@@ -66,8 +68,9 @@ fn draw(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         render_too_small(state, cx, area, buf);
         return;
     }
-    let parts = chrome::ScreenParts::split(area);
+    let parts = chrome::ScreenParts::with_strip(area, state.strip_rows());
     chrome::render(state, cx, parts, buf);
+    strip::render(state, cx, parts.strip, buf);
     match (&state.screen, state.visible_run()) {
         (ActiveScreen::Run(_), Some(page)) => {
             let height = parts.body.height.saturating_sub(state.docked_rows());
@@ -75,7 +78,7 @@ fn draw(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         }
         _ => home::render(state, cx, parts.body, buf),
     }
-    let size = Size { cols: area.width, rows: area.height };
+    let size = Size { cols: area.width, rows: area.height - parts.strip.height };
     for (nth, overlay) in state.overlays.iter().enumerate() {
         match overlay {
             // The message box is hidden under an overlay, so that no two frames collide.

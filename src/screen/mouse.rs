@@ -22,7 +22,7 @@ pub(crate) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
     if too_small(state.size.area()) {
         return Update::idle();
     }
-    let keys = ScreenParts::split(state.size.area()).keys;
+    let keys = ScreenParts::with_strip(state.terminal.area(), state.strip_rows()).keys;
     if mouse.kind == MouseKind::Down && hits(keys, mouse.col, mouse.row) {
         return match key_hints::action_at(state, keys.width, mouse.col) {
             Some(action) => on_action(state, action),

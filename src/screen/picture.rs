@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ratatui::buffer::{Buffer, Cell};
-use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
@@ -47,7 +46,7 @@ const RULES: [(Modifier, &str); 4] = [
 
 /// Draws the whole screen of this state, without a terminal.
 pub fn cells(state: &AppState, cx: &DrawContext) -> Buffer {
-    let area = Rect::new(0, 0, state.size.cols, state.size.rows);
+    let area = state.terminal.area();
     let mut cells = Buffer::empty(area);
     super::render(state, cx, area, &mut cells);
     cells
@@ -294,6 +293,7 @@ fn hex(colour: Color) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::layout::Rect;
     use ratatui::style::Style;
 
     use super::*;

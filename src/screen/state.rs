@@ -13,6 +13,8 @@ use super::notice::{NoticeKind, Notices};
 use super::questions::{InboxState, next_minute};
 use super::run::RunPage;
 use super::run::views::tools::retries::comparison_of;
+use super::strip::FirstScreen;
+use super::tour::Tour;
 use super::windows::Overlay;
 use super::windows::flags::PendingFlags;
 use crate::log::event::kind::ModelLabel;
@@ -31,6 +33,8 @@ pub struct AppState {
     /// Time since the start of the program, as of the last message.
     pub now: Duration,
     /// Size of the terminal.
+    pub terminal: Size,
+    /// The size that pages and windows are laid out in: that of the terminal without the rows of the strip.
     pub size: Size,
     /// The screen that is shown.
     pub screen: ActiveScreen,
@@ -69,6 +73,10 @@ pub struct AppState {
     pub inbox: InboxState,
     /// Whether the operator has asked to read the scenarios again.
     pub(super) is_rescanning: bool,
+    /// The tour, while it is on.
+    pub tour: Option<Tour>,
+    /// What a new user is told on the first screen, until something was done.
+    pub first_screen: Option<FirstScreen>,
     pub(crate) requests: u64,
     pub(super) interrupted_at: Option<Duration>,
     pub(super) last_click: Option<(Duration, u16, u16)>,
@@ -176,6 +184,7 @@ impl AppState {
         let home = Home::new(&scenarios);
         Self {
             now: Duration::ZERO,
+            terminal: size,
             size,
             screen: ActiveScreen::Home,
             overlays: Vec::new(),
@@ -195,6 +204,8 @@ impl AppState {
             pending_flags: PendingFlags::default(),
             inbox: InboxState::default(),
             is_rescanning: false,
+            tour: None,
+            first_screen: None,
             requests: 0,
             interrupted_at: None,
             last_click: None,
@@ -344,6 +355,18 @@ impl AppState {
             Some(parts.window.height)
         };
         self.overlays.iter().filter_map(rows).max().unwrap_or(0)
+    }
+
+    /// The rows that the strip has.
+    pub fn strip_rows(&self) -> u16 {
+        self.terminal.rows.saturating_sub(self.size.rows)
+    }
+
+    /// Tells a new user what to do, until something was done. `waits_for_rows`: kept runs are looked for, and
+    /// whoever has some is not new.
+    pub fn welcome(&mut self, waits_for_rows: bool) {
+        self.first_screen = Some(FirstScreen { waits_for_rows });
+        super::strip::settle(self);
     }
 
     /// What the operator looks at.

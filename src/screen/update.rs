@@ -15,7 +15,7 @@ use super::run::{InputOutcome, PageShape, RunPage, earlier, layout};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW, ScreenPlace};
 use super::windows::confirm::Confirm;
 use super::windows::{Overlay, card, inbox, message};
-use super::{comparison, input, launch, mouse, questions};
+use super::{comparison, input, launch, mouse, questions, strip, tour};
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId, Seq};
 use crate::log::world::run_row::RunStatus;
@@ -46,7 +46,13 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
         Msg::Key(key) => input::on_key(state, key),
         Msg::Paste(text) => input::on_paste(state, &text),
         Msg::Mouse(mouse) => mouse::on_mouse(state, mouse),
-        Msg::Resize { cols, rows } => resize(state, Size { cols, rows }),
+        Msg::Resize { cols, rows } => {
+            let terminal = Size { cols, rows };
+            let is_new = state.terminal != terminal;
+            state.terminal = terminal;
+            lay_out(state, terminal);
+            Update::when(is_new)
+        }
         // Only moving parts of the screen request ticks.
         Msg::Tick => {
             let moves = state.next_tick().is_some();
@@ -76,6 +82,9 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
                 None if request == RequestId::UNASKED => state.shows_ended_run(),
                 None => true,
             };
+            if let Some(tour) = &mut state.tour {
+                tour.on_started(request, &run);
+            }
             on_started(state, run, zero, launch, open)
         }
         Msg::Followed { run, zero, launch } => on_followed(state, run, zero, launch),
@@ -164,6 +173,10 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
     if before == ScreenPlace::HOME && (is_input || is_other_screen) {
         update.redraw |= state.history.interrupted_seen();
     }
+    update.redraw |= tour::follow(state);
+    let remembered = strip::follow_first_start(state);
+    update.effects.extend(remembered);
+    update.redraw |= strip::settle(state);
     update.redraw |= state.notices.settle(is_other_screen);
     update.redraw |= gone | drop_form_notice(state) | drop_playhead_notice(state);
     update
@@ -207,18 +220,20 @@ fn expire_interrupt(state: &mut AppState) -> bool {
     over
 }
 
-fn resize(state: &mut AppState, size: Size) -> Update {
-    let changed = state.size != size;
+/// Lays out pages and windows in another size.
+pub(super) fn lay_out(state: &mut AppState, size: Size) {
     state.size = size;
     arrange_home(state);
     for overlay in &mut state.overlays {
         overlay.arrange(size);
     }
-    Update::when(changed)
 }
 
 fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Update {
     state.pending_flags.remove_effective(run, events.iter().map(|event| &**event));
+    if let Some(tour) = &mut state.tour {
+        tour.note(run, events);
+    }
     let shown = match &state.screen {
         ActiveScreen::Home => true,
         ActiveScreen::Run(id) => id == run,
@@ -272,7 +287,7 @@ fn on_events_dropped(state: &mut AppState, run: &RunId, before: Seq) -> Update {
     let is_stored = state.history.is_known();
     let gone = state.run_mut(run).is_some_and(|page| {
         // The log of a watched run is in its cluster.
-        let is_stored = is_stored || page.is_of_cluster();
+        let is_stored = (is_stored && !page.is_of_tour()) || page.is_of_cluster();
         page.data_mut().earlier.set_stored(is_stored);
         page.drop_before(before)
     });
@@ -284,8 +299,9 @@ fn on_session_events(state: &mut AppState, events: &[Arc<Event>]) -> Update {
     for event in events {
         match &event.kind {
             EventKind::SessionRunDropped { run, events: facts } => {
-                let is_stored = state.history.is_known();
+                let mut is_stored = state.history.is_known();
                 if let Some(page) = state.run_mut(run) {
+                    is_stored &= !page.is_of_tour();
                     page.data_mut().earlier.set_stored(is_stored);
                     page.drop_log();
                 }

@@ -13,6 +13,7 @@ use super::scroll::{Scroll, WrappingLines};
 use super::text::{Pen, paint};
 use super::theme::StateSign;
 use crate::base::visible::{first_hostile, visible_char};
+use crate::log::world::{RunProgress, RunState};
 use crate::words::glyph::Glyph;
 use crate::words::measure::wrap_within;
 use crate::words::styled::StyleRole;
@@ -40,13 +41,23 @@ pub(crate) fn bar(cx: &DrawContext, pen: &mut Pen, used: u64, allowed: u64, widt
     pen.glyphs(Glyph::BarEmpty, width - full, cx.theme.style(StyleRole::BarEmpty));
 }
 
-/// Draws the text of a pane without rows.
+/// Draws the text of a pane without rows: what would be there, and what brings it there, as
+/// `No NAME yet: …`. Where nothing more can come, `No NAME: WHY.`
 pub(crate) fn empty(cx: &DrawContext, area: Rect, text: &str, buf: &mut Buffer) {
     let width = usize::from(area.width.saturating_sub(2)).max(1);
     let (rows, _) = wrap_within(text, width, usize::from(area.height));
     for (nth, row) in rows.iter().enumerate() {
         let mut pen = Pen::new(buf, line(area, nth as u16), cx.glyphs);
         pen.space(1).put(row, cx.theme.style(StyleRole::Dim));
+    }
+}
+
+/// The text of an empty pane of a run: what would be there, and what brings it; of a run that has ended, that
+/// there was none.
+pub(crate) fn none_yet(name: &str, comes: &str, progress: &RunProgress) -> String {
+    match progress.stage {
+        RunState::Closed => format!("No {name}: the run ended before the first one."),
+        _ => format!("No {name} yet: {comes}."),
     }
 }
 

@@ -15,4 +15,5 @@ mod people;
 #[path = "../support/program.rs"]
 mod support;
 mod terminal;
+mod tour;
 mod watch;

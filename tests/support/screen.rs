@@ -7,7 +7,6 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
@@ -327,7 +326,7 @@ impl Dash {
     }
 
     pub fn draw(&self) -> Buffer {
-        let area = Rect::new(0, 0, self.state.size.cols, self.state.size.rows);
+        let area = self.state.terminal.area();
         let mut buf = Buffer::empty(area);
         let glyphs = Glyphs::new(self.state.settings.ascii);
         let cx = DrawContext { now: self.now, theme: &self.theme, glyphs };

@@ -212,7 +212,8 @@ fn more(left: &ComparedRun, right: &ComparedRun) -> [String; 4] {
 fn draw_list(view: &ComparisonView, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let found = &view.compared.comparison;
     if found.is_same() {
-        return empty(cx, area, "Nothing differs but ids and times.", buf);
+        let text = "No differences: these runs differ only in ids and times.";
+        return empty(cx, area, text, buf);
     }
     let dim = cx.theme.style(StyleRole::Dim);
     let rows = view.compared.rows.iter().enumerate().skip(view.top);

@@ -520,8 +520,11 @@ fn command(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buf
         return;
     }
     let (dim, key) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Key));
-    let line = form.command_line();
     let area = parts.command;
+    if let Some(why) = form.no_command() {
+        return paragraph(cx, area, why, dim, buf);
+    }
+    let line = form.command_line();
     let label = 10.min(area.width);
     Pen::new(buf, area, cx.glyphs).put("same as", dim);
     let text = Rect { x: area.x + label, width: area.width - label, ..area };
@@ -554,6 +557,8 @@ fn buttons(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buf
     let row = Rect { x: area.x + rest.min(area.width), ..area }.intersection(area);
     let text = if form.fields.is_editing() {
         format!("{} starts, Esc leaves the text", key_of(Action::Start))
+    } else if form.no_command().is_some() {
+        format!("{} starts", key_of(Action::Start))
     } else {
         format!("{} copies the command line", key_of(Action::Copy))
     };

@@ -32,6 +32,8 @@ pub struct FormFork {
     pub(crate) set: Vec<Override>,
     pub(crate) model: RequestedModel,
     pub(crate) places: Vec<ForkPlace>,
+    /// Whether no store has the run: only this form can fork it, and no command line.
+    pub(crate) is_unkept: bool,
 }
 
 impl LaunchForm {
@@ -59,7 +61,7 @@ impl LaunchForm {
         fields.set_model(&model);
         // The operator has to choose the boundary first.
         fields.focus = FieldId::Boundary;
-        form.fork = Some(FormFork { run, set, model, places });
+        form.fork = Some(FormFork { run, set, model, places, is_unkept: false });
         form.models = FormModels::new(id, entry.live.clone(), form.models.given.clone());
         form.take_boundary();
         form.revalidate();

@@ -384,6 +384,12 @@ impl LaunchForm {
 }
 
 impl LaunchForm {
+    /// Why no command line starts the same run; `None`: one does.
+    pub(crate) fn no_command(&self) -> Option<&'static str> {
+        let is_unkept = self.fork.as_ref().is_some_and(|fork| fork.is_unkept);
+        is_unkept.then_some("The run of the tour is not kept: no command line can fork it.")
+    }
+
     /// The words of the command line that starts the same run, not quoted.
     pub fn command_words(&self) -> Vec<String> {
         let mut words = vec!["roundtable".to_owned()];

@@ -51,13 +51,15 @@ pub fn items(state: &AppState) -> StyledText {
             Some(ListedRun::Kept(row)) => kept_items(row, state.history.wall_ms(state.now)),
             None => {
                 let key = key_of(Action::Open);
-                notice(&format!("No run is selected: press {key} on a scenario to start one."))
+                notice(&format!(
+                    "No run yet: {key} on a scenario starts one. What it did is shown here."
+                ))
             }
         },
         HomePane::Scenarios | HomePane::Preview => {
             match state.home.selected_scenario(&state.scenarios) {
                 Some(entry) => entry_items(entry),
-                None => notice("No scenario is selected."),
+                None => notice("No scenario: select one in 1. What it is made of is shown here."),
             }
         }
     }
@@ -152,7 +154,7 @@ fn run_items(page: &RunPage, now: Duration) -> StyledText {
     let world = page.world();
     let mut items = StyledText::default();
     let Some(head) = &world.head else {
-        return notice("No events yet.");
+        return notice("No events yet: the run is starting.");
     };
     items.add(StyleRole::Title, head.title.clone());
     if let RunState::Paused { at, .. } = &world.progress.stage {

@@ -69,14 +69,14 @@ pub(crate) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
         let text = match (state.history.said_runs_left(), state.history.said_problem()) {
             (Some(_), _) => "Searching what was said.",
             (None, Some(problem)) => problem,
-            (None, None) => "No run passes the filter. Esc removes it.",
+            (None, None) => "No run matches the filter. Esc removes it.",
         };
         return empty(cx, list::head_row(area).union(area), text, buf);
     }
     if list.is_empty() {
         let (open, new) = (key_of(Action::Open), key_of(Action::NewRun));
         let text = format!(
-            "No runs yet. Press {open} on a scenario to start one, or {new} for the launch form."
+            "No runs yet: {open} on a scenario starts one, {new} opens the launch form. Kept runs are listed here too."
         );
         return empty(cx, list::head_row(area).union(area), &text, buf);
     }

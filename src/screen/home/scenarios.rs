@@ -218,7 +218,7 @@ pub(crate) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
     if state.scenarios.is_empty() {
         let text = match state.home.is_read {
             true => format!(
-                "No scenarios. Put a file into ./scenarios and press {}, or name one on the command line.",
+                "No scenarios yet: put a file into ./scenarios and press {}, or name one on the command line.",
                 key_of(Action::Rescan)
             ),
             false => "Reading the scenarios.".to_owned(),
@@ -236,7 +236,7 @@ pub(crate) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
     let widths = ScenarioColumns { name, title };
     let lines = state.home.lines(&state.scenarios);
     if lines.count() == 0 {
-        let text = "No scenario has these words. Esc removes the filter.";
+        let text = "No scenario matches the filter. Esc removes it.";
         return empty(cx, area, text, buf);
     }
     for (line, y) in lines.from(state.home.scenarios_top).zip(area.top()..area.bottom()) {

@@ -15,7 +15,7 @@ use crate::log::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, 
 use crate::log::facts::agents::MemberChange;
 use crate::log::world::{EventLog, RunState};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
-use crate::screen::effect::LaunchRequest;
+use crate::screen::effect::{LaunchRequest, RunBeginning};
 use crate::screen::msg::PartialText;
 
 /// The data of one run.
@@ -153,6 +153,11 @@ impl RunData {
     /// The request that started the run, if known.
     pub fn launch(&self) -> Option<&LaunchRequest> {
         self.session.launch.as_deref()
+    }
+
+    /// Whether it is the run of the tour, which is not kept.
+    pub fn is_of_tour(&self) -> bool {
+        self.launch().is_some_and(|launch| launch.begins == RunBeginning::Tour)
     }
 
     /// Stores the request that started the run, if it is known.

@@ -535,7 +535,7 @@ fn empty(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         }
         Some(_) => {
             let key = key_of(Action::Filter);
-            format!("No event matches the filter. {key} changes it, Esc clears it.")
+            format!("No event matches the filter. {key} changes it, Esc removes it.")
         }
         None if page.earlier.is_reading() => "Reading the events from the store.".to_owned(),
         None if page.is_log_dropped() => {
@@ -544,9 +544,9 @@ fn empty(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         }
         None if !page.log().is_empty() => {
             let key = key_of(Action::EventLevel);
-            format!("No notable event yet. {key} shows all of them.")
+            format!("No notable events yet: {key} shows all events.")
         }
-        None => "No events yet.".to_owned(),
+        None => "No events yet: the run is starting.".to_owned(),
     };
     Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&text, dim);
     if let Some(trouble) = page.list().filter(page.log()).and_then(|filter| filter.error) {

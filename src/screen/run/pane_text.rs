@@ -210,7 +210,7 @@ pub fn rows_scrolled(action: Action, pane: Option<Rect>) -> Option<isize> {
 pub fn run_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
     let world = run.shown();
     if world.head.is_none() {
-        return PaneText::note("The run is starting.");
+        return PaneText::note("No outcome yet: the run is starting.");
     }
     match world.progress.stage {
         RunState::Closed => outcome_text(run, call),

@@ -140,7 +140,8 @@ pub fn render(list: &CommandList, cx: &DrawContext, size: Size, buf: &mut Buffer
         pen.put(&list.query, plain).glyph(Glyph::Cursor, cursor);
     }
     if list.count() == 0 {
-        Pen::new(buf, line(rows, 0), cx.glyphs).put("No match (Backspace to widen).", dim);
+        Pen::new(buf, line(rows, 0), cx.glyphs)
+            .put("No command matches the search. Backspace widens it.", dim);
     }
     for ((command, is_selected), y) in list.rows().zip(rows.y..rows.bottom()) {
         let (binding, here) = (command.binding, command.refusal.is_none());

@@ -200,7 +200,7 @@ pub fn render(
     frame::window(&title, &foot, cx, parts.window, buf);
     if world.settings.flags.is_empty() {
         let row = Rect { x: parts.list.x + 1, height: parts.list.height.min(1), ..parts.list };
-        let text = "This scenario has no flags. Esc closes.";
+        let text = "No flags: the scenario has none ([flags] in its file). Esc closes.";
         Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(StyleRole::Dim));
         return;
     }

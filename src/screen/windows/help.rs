@@ -227,7 +227,8 @@ pub fn render(help: &Help, cx: &DrawContext, size: Size, ascii: bool, buf: &mut 
         pen.put(&help.query, plain).glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
     }
     if lines.is_empty() {
-        Pen::new(buf, line(list, 0), cx.glyphs).put("No match (Backspace to widen).", dim);
+        Pen::new(buf, line(list, 0), cx.glyphs)
+            .put("No key matches the search. Backspace widens it.", dim);
     }
     let shown = lines.iter().enumerate().skip(help.list.top);
     for ((at, help_line), y) in shown.zip(list.y..list.bottom()) {

@@ -181,7 +181,8 @@ pub fn render(inbox: &Inbox, state: &AppState, cx: &DrawContext, buf: &mut Buffe
     frame::window("Inbox", &foot, cx, parts.window, buf);
     if lines.is_empty() {
         let area = Rect { height: parts.list.height, ..parts.list };
-        return empty(cx, area, "No run waits for a person.", buf);
+        let text = "No questions: an agent or a tool that needs a person asks here.";
+        return empty(cx, area, text, buf);
     }
     if count > 0 {
         let all = [

@@ -254,6 +254,11 @@ pub(super) fn on_form(state: &mut AppState, action: Action) -> Update {
             state.notify(NoticeKind::Info, "Not copied: fix the marked fields first.");
             return Update::redraw();
         }
+        Action::Copy if form.no_command().is_some() => {
+            let why = form.no_command().unwrap_or_default();
+            state.notify(NoticeKind::Info, why);
+            return Update::redraw();
+        }
         Action::Copy => {
             let line = form.command_line();
             state.notify(NoticeKind::Info, "Copied the command line.");

@@ -32,6 +32,7 @@ use crate::cluster::Cluster;
 use crate::cluster::rows::RowChange;
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
 use crate::host;
+use crate::host::first_start::FirstStart;
 use crate::host::models::LiveModels;
 #[cfg(unix)]
 use crate::host::peers::Peer;
@@ -46,6 +47,7 @@ use crate::run::questions::PeopleMode;
 use crate::screen::effect::{Export, LaunchRequest, RecordedSource, RequestId, RunBeginning};
 use crate::screen::keymap::key_of;
 use crate::screen::run::origin::RemoteRun;
+use crate::screen::tour;
 use crate::screen::{Action, Effect, Msg};
 use crate::terminal;
 use crate::words::comparison::runs::ComparedRuns;
@@ -145,6 +147,8 @@ pub struct Services {
     pub named: Option<String>,
     /// The folder for exported files.
     pub folder: PathBuf,
+    /// Where it is remembered that the program was started before.
+    pub first_start: FirstStart,
     /// The kept runs.
     pub kept: KeptRuns,
     /// The runs of the cluster.
@@ -185,6 +189,7 @@ impl Services {
             trust,
             named,
             folder,
+            first_start: FirstStart::default(),
             kept,
             remote,
             #[cfg(unix)]
@@ -218,6 +223,10 @@ impl Services {
         self.runtime.spawn_blocking(move || work(services));
     }
 
+    fn remember_start(&self) {
+        self.in_background(|services| services.first_start.remember());
+    }
+
     /// Adds the command line's options to a request.
     pub fn add(&self, request: RequestId, extra: LaunchExtras) {
         self.extras.lock().unwrap_or_else(PoisonError::into_inner).insert(request, extra);
@@ -234,7 +243,7 @@ impl Services {
         let session = match request.begins.clone() {
             RunBeginning::Fork(fork) => return self.fork_now(request, &fork),
             RunBeginning::Resume(run) => return self.resume_now(request, &run),
-            RunBeginning::New => None,
+            RunBeginning::New | RunBeginning::Tour => None,
             RunBeginning::FollowUp(follows) => match self.engine.run(&follows.run) {
                 Some(run) => match run.follow_up(Arc::clone(&follows.text)) {
                     Some(session) => Some(session),
@@ -270,7 +279,7 @@ impl Services {
             let mut extras = self.extras.lock().unwrap_or_else(PoisonError::into_inner);
             extras.remove(id).unwrap_or_default()
         };
-        let run = self.engine.start(Launch {
+        let mut launch = Launch {
             tools: prepared.toolboxes.into_iter().next(),
             scenario: Arc::clone(scenario),
             model: prepared.model,
@@ -280,7 +289,14 @@ impl Services {
             requested_model: request.model.name(),
             session,
             people: extra.people.unwrap_or(PeopleMode::Wait),
-        });
+        };
+        let run = match request.begins {
+            RunBeginning::Tour => {
+                launch.schedule.breaks = tour::breakpoints();
+                self.engine.start_unkept(launch)
+            }
+            _ => self.engine.start(launch),
+        };
         let facts = run.first_reader();
         if !extra.timed_pauses.is_empty() {
             let reader = facts.clone();
@@ -475,6 +491,7 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Attach { .. } => {}
         Effect::Copy(text) => services.copy(text),
         Effect::Export(files) => services.export(files, Action::Export),
+        Effect::RememberStart => services.remember_start(),
         Effect::Rescan => scenario_files::rescan(services),
         Effect::NewScenario { pattern } => scenario_files::write_template(services, pattern),
         Effect::Edit(origin) => scenario_files::edit(services, origin),

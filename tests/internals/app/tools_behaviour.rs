@@ -73,7 +73,10 @@ fn tools_overlay_any_pattern() {
     let before = table.screen();
     table.text("t");
     assert_eq!(face(&table), "Breakers");
-    assert!(table.screen().contains("This run has no tools."), "an empty panel says why");
+    assert!(
+        table.screen().contains("No tools: the scenario names none."),
+        "an empty panel says why"
+    );
     table.press("Esc");
     assert_eq!(table.screen(), before, "the table is as it was");
 }

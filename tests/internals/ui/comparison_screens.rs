@@ -66,7 +66,7 @@ fn pictures_of_a_comparison() {
             "│ time      9.5s                       9.5s                                  = │",
             "│ tokens    3.7k                       3.7k                                  = │",
             "│ requests  11 for 10 calls, 1.10 a…   11 for 10 calls, 1.10 a…              = │",
-            "│ Nothing differs but ids and times. ",
+            "│ No differences: these runs differ only in ids and times. ",
             "Esc close",
         ],
     );

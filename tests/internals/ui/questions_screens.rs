@@ -322,7 +322,7 @@ fn outcome_counts_questions() {
 #[test]
 fn empty_inbox_says_so() {
     let mut dash = Dash::new(80, 24);
-    shows(dash.press("a"), &["Inbox", "No run waits for a person."]);
+    shows(dash.press("a"), &["Inbox", "No questions: an agent or a tool"]);
     assert!(dash.press("Esc").state.overlays.is_empty());
 }
 

@@ -117,7 +117,7 @@ fn panes_without_reliable_sources() {
                 "│ ✗  1 source: stale ",
             ],
         ),
-        ("4", &["─ 4 Notes ─", "│ No source yielded a note. 1 shows the reason for each. "]),
+        ("4", &["─ 4 Notes ─", "│ No notes: no source yielded one. 1 shows the reason for each. "]),
         (
             "5",
             &[

@@ -374,7 +374,7 @@ fn a_filter_is_on() {
         &dash,
         &[
             "filter: knd == \"x\"  cannot be evaluated: `knd` is not available in… ─ 40 events · 0 shown ─┤",
-            "│ No event matches the filter. / changes it, Esc clears it. ",
+            "│ No event matches the filter. / changes it, Esc removes it. ",
             "│ cannot be evaluated: `knd` is not available in this condition ",
         ],
     );

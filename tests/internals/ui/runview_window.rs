@@ -81,7 +81,7 @@ fn scrubber_starts_at_oldest_held_event() {
         &[
             "── 0 notable of 20000 events · L: all ─┤",
             "│ … 15 872 earlier events dropped to bound memory ",
-            "│ No notable event yet. L shows all of them. ",
+            "│ No notable events yet: L shows all events. ",
             "\n 00:01 ▅ ▇ ▇",
             "\n 15.8k events dropped ",
             " calls  ✓ 4999 answered  ● 1 running  ✗ 0 failed  ↻ 0 retried",

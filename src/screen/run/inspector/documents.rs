@@ -82,7 +82,7 @@ fn prompt_in_memory(run: &RunData, call: SpanId) -> (Vec<ChatMessage>, bool) {
 pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> StyledText {
     let mut document = StyledText::default();
     let Some(call) = call else {
-        document.add(StyleRole::Dim, "This event belongs to no call, so it has no prompt.");
+        document.add(StyleRole::Dim, "No prompt: this event belongs to no call.");
         document.add(StyleRole::Dim, "c jumps to its cause.");
         return document;
     };
@@ -100,7 +100,7 @@ pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> StyledText
         document.add(StyleRole::Dim, "The first messages of this prompt are missing.");
         document.add(StyleRole::Dim, run.dropped_notice());
     } else if messages.is_empty() {
-        document.add(StyleRole::Dim, "The log has no prompt for this call.");
+        document.add(StyleRole::Dim, "No prompt: the log has none for this call.");
     }
     for (nth, message) in messages.iter().enumerate() {
         document.gap();
@@ -188,7 +188,7 @@ const MAX_PARTIAL_BYTES: usize = 64 * 1024;
 pub(super) fn reply_document(run: &InspectedRun<'_>, call: Option<SpanId>) -> StyledText {
     let mut document = StyledText::default();
     let Some(call) = call else {
-        document.add(StyleRole::Dim, "This event belongs to no call, so it has no reply.");
+        document.add(StyleRole::Dim, "No reply: this event belongs to no call.");
         return document;
     };
     let attempts: Vec<_> = run.world.spans.children(call).collect();
@@ -203,7 +203,7 @@ pub(super) fn reply_document(run: &InspectedRun<'_>, call: Option<SpanId>) -> St
     }
     add_refusals(run, &mut document, call);
     if document.lines.is_empty() {
-        document.add(StyleRole::Dim, "No attempt yet.");
+        document.add(StyleRole::Dim, "No reply yet: the call has made no attempt.");
     }
     add_fallback(run, &mut document, call);
     add_verdict(run, &mut document, call);

@@ -392,7 +392,8 @@ fn body(cx: &DrawContext, inspector: &Inspector, area: Rect, buf: &mut Buffer) {
         row = draw_line(cx, area, row, skip, line, buf);
     }
     if inspector.document.lines.is_empty() {
-        Pen::new(buf, area, cx.glyphs).put("Nothing here.", cx.theme.style(StyleRole::Dim));
+        let text = "No text: this tab has nothing about what is selected.";
+        Pen::new(buf, area, cx.glyphs).put(text, cx.theme.style(StyleRole::Dim));
     }
 }
 

@@ -30,6 +30,7 @@ use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_colu
 use crate::screen::run::pane_text::{MAX_ROWS, rows_scrolled, text_area};
 use crate::screen::scroll::{Scroll, WrappingLines, draw_scrolled};
 use crate::screen::text::Pen;
+use crate::screen::widgets::{empty, none_yet};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::patterns::observed::{add_fields, add_totals};
@@ -240,7 +241,7 @@ impl ObservedView {
                     add_outcome(run, None, &mut text);
                     text.gap();
                 } else if observed.spans.is_empty() {
-                    let waits = "The program runs. No spans have arrived yet.";
+                    let waits = "No spans yet: they come when an agent of the program acts.";
                     text.item("", StyleRole::Dim, waits);
                 }
                 add_totals(observed, &mut text);
@@ -475,6 +476,10 @@ impl ObservedView {
             ],
         );
         let tree = self.tree(data);
+        if observed.spans.is_empty() {
+            let comes = "what the program's agents do is listed here, as a tree";
+            return empty(cx, area, &none_yet("spans", comes, &world.progress), buf);
+        }
         let (window, _) = self.in_view(data, area);
         let now = data.drawn_to(cx.now);
         let (from, last) = observed.range();

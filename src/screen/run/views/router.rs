@@ -313,7 +313,9 @@ fn add_decision(router: &Router, run: &RunData, text: &mut StyledText) {
             }
         }
         (None, None) if world.progress.stage == RunState::Closed => {}
-        (None, None) => text.item("", StyleRole::Dim, "The classifier has not been called yet."),
+        (None, None) => {
+            text.item("", StyleRole::Dim, "No route yet: the classifier is called first.")
+        }
     }
     if router.chosen.is_some() {
         add_checks(router, text);

@@ -47,7 +47,7 @@ fn finds_and_runs_commands_by_parts() {
     dash.press("Esc :$EDITOR Enter");
     assert!(matches!(dash.asked()[..], [Effect::Edit(_)]));
     dash.text(":zzzz");
-    assert!(dash.screen().contains("No match (Backspace to widen)."), "{}", dash.screen());
+    assert!(dash.screen().contains("No command matches the search."), "{}", dash.screen());
     dash.press("Enter Esc");
     assert_eq!(dash.state.context(), Context::Home);
 }

@@ -15,3 +15,4 @@ mod moving;
 mod pointer;
 mod quiet;
 mod runs;
+mod tour;

@@ -133,7 +133,7 @@ fn the_scenarios_are_filtered_by_words() {
     assert!(dash.screen().contains("filter: ping"), "{}", dash.screen());
     dash.press("xyz Enter");
     assert_eq!(listed(&dash), 0);
-    assert!(dash.screen().contains("No scenario has these words."), "{}", dash.screen());
+    assert!(dash.screen().contains("No scenario matches the filter."), "{}", dash.screen());
     // Nothing is started that is not listed.
     dash.asked();
     dash.press("Enter");

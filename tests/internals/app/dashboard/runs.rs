@@ -363,7 +363,7 @@ fn scenarios_read_anew_keep_the_selection() {
     assert_eq!(dash.state.home.scenario, before);
     dash.send(Msg::Scenarios(Vec::new()));
     assert!(
-        dash.screen().contains("No scenarios. Put a file into ./scenarios"),
+        dash.screen().contains("No scenarios yet: put a file into ./scenarios"),
         "an empty pane says why"
     );
 }

@@ -21,7 +21,7 @@ use crate::screen::layout::line;
 use crate::screen::run::data::RunData;
 use crate::screen::text::Pen;
 use crate::screen::theme::StateSign;
-use crate::screen::widgets::empty;
+use crate::screen::widgets::{empty, none_yet};
 use crate::screen::{DrawContext, list};
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
@@ -294,7 +294,12 @@ pub(crate) fn render(
     let world = data.shown();
     let Some(tree) = call_tree(data, view.folded()) else { return };
     if tree.is_empty() {
-        return empty(cx, area, "No calls yet: hops, members and tools will appear here.", buf);
+        let text = none_yet(
+            "calls",
+            "agents, members and tools are listed here when they are called",
+            &world.progress,
+        );
+        return empty(cx, area, &text, buf);
     }
     let now = data.drawn_to(cx.now);
     let window = view.call_rows(&tree, usize::from(area.height));

@@ -20,7 +20,7 @@ use crate::screen::run::data::RunData;
 use crate::screen::run::origin::NextMessage;
 use crate::screen::scroll::WrappingLines;
 use crate::screen::text::Pen;
-use crate::screen::widgets::{empty, out_of_view};
+use crate::screen::widgets::{empty, none_yet, out_of_view};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::{columns, wrap_within};
@@ -415,7 +415,9 @@ pub(crate) fn render(
     let Some(lines) = Transcript::of_run(data, area.width) else { return };
     let height = usize::from(area.height);
     if lines.count() == 0 {
-        return empty(cx, area, "No messages yet.", buf);
+        let comes = "what the agents say is listed here, from the first turn on";
+        let text = none_yet("messages", comes, &data.shown().progress);
+        return empty(cx, area, &text, buf);
     }
     let (top, selected) = view.transcript_position(&lines, height);
     let mut row = 0;

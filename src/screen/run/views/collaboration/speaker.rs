@@ -54,17 +54,19 @@ fn words<'a>(
     call: Option<SpanId>,
 ) -> PaneText<'a> {
     match subject {
-        SeatSubject::None => PaneText::note("No call has been made yet."),
+        SeatSubject::None => {
+            PaneText::note("No replies yet: what a seat says is shown here, word by word.")
+        }
         SeatSubject::Outcome => outcome_text(run, call),
         SeatSubject::Finalize => match (&run.shown().progress.answer, table.finalize) {
             (Some(answer), _) => PaneText::complete(answer.as_ref()),
             (None, Some(call)) => call_text(run, call),
-            (None, None) => PaneText::note("The brief has not been requested yet."),
+            (None, None) => PaneText::note("No brief yet: it is written after the last round."),
         },
         SeatSubject::Seat { round, seat } => {
             match table.round(round).and_then(|round| round.seats.get(seat)) {
                 Some(seat) => seat_text(run, table, seat),
-                None => PaneText::note("No such seat in this round."),
+                None => PaneText::note("No reply: this seat is not in this round."),
             }
         }
     }

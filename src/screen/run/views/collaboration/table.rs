@@ -19,7 +19,7 @@ use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
 use crate::screen::text::{Pen, elide, elide_middle, on_border};
 use crate::screen::theme::StateSign;
-use crate::screen::widgets::put_sign;
+use crate::screen::widgets::{empty, put_sign};
 use crate::screen::{DrawContext, list};
 use crate::words::format;
 use crate::words::glyph::Glyph;
@@ -226,9 +226,7 @@ pub(crate) fn render(
 ) {
     let world = data.shown();
     let Some(table) = world.collaboration() else {
-        let dim = cx.theme.style(StyleRole::Dim);
-        Pen::new(buf, area, cx.glyphs).put("The run is starting.", dim);
-        return;
+        return empty(cx, area, "No seats yet: the run is starting.", buf);
     };
     let plan = &*table.plan;
     match RoundTable::for_seats(area, &off_seats(table)) {

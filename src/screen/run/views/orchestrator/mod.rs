@@ -110,9 +110,11 @@ impl OrchestratorView {
             (TaskSubject::Finalize, Some(answer), _) => PaneText::complete(answer.as_ref()),
             (TaskSubject::Finalize, None, Some(call)) => call_text(run, call),
             (TaskSubject::Finalize, None, None) => {
-                PaneText::note("The report is waiting for the results.")
+                PaneText::note("No report yet: the results come first.")
             }
-            (TaskSubject::None, ..) => PaneText::note("No call has been made yet."),
+            (TaskSubject::None, ..) => {
+                PaneText::note("No calls yet: what is selected in 1 is shown here.")
+            }
             _ => PaneText::note(""),
         };
         let prompt = match finalize {

@@ -203,9 +203,11 @@ pub(crate) fn render(
     let count = results.len();
     if count == 0 {
         let text = match world.orchestrator().and_then(|it| it.refused.as_ref()) {
-            Some(_) => "The plan was refused, so there are no tasks. 2 shows why.",
-            None if world.progress.is_live() => "No results yet: the plan comes first.",
-            None => "No task was planned.",
+            Some(_) => "No results: the plan was refused. 2 shows why.",
+            None if world.progress.is_live() => {
+                "No results yet: the plan comes first, then each task has one."
+            }
+            None => "No results: no task was planned.",
         };
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(text, dim);
         return;

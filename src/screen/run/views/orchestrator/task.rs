@@ -72,8 +72,8 @@ fn add_plan(
     }
     if orchestrator.tasks.is_empty() {
         let text = match orchestrator.plan_call {
-            Some(_) => "Waiting for the planner's reply.",
-            None => "The planner has not been called yet.",
+            Some(_) => "No plan yet: it comes with the planner's reply.",
+            None => "No plan yet: the planner is called first.",
         };
         document.add(StyleRole::Dim, text);
         document.field("max", format::count_noun(plan.budget.max_tasks.into(), "task"));

@@ -279,9 +279,9 @@ pub(crate) fn notes(
             true => "No notes yet: they are taken from pages that were read. 1 shows the sources."
                 .to_owned(),
             false if has_sources && world.stop_cause().is_none() => {
-                "No source yielded a note. 1 shows the reason for each.".to_owned()
+                "No notes: no source yielded one. 1 shows the reason for each.".to_owned()
             }
-            false => format!("No note was taken: {}.", why_stopped(world)),
+            false => format!("No notes: {}.", why_stopped(world)),
         };
         return empty(cx, area, &text, buf);
     }

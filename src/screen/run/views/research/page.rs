@@ -266,9 +266,11 @@ pub(crate) fn render(
         let world = data.shown();
         let text = match (world.progress.is_live(), research.sources.is_empty()) {
             (true, true) => "No page yet: the search comes first. 3 shows the progress.".to_owned(),
-            (true, false) => "No source has been read yet: select one in 1 (j, k).".to_owned(),
-            (false, true) => format!("No source was found: {}.", why_stopped(world)),
-            (false, false) => "No source was read: select one in 1 (j, k).".to_owned(),
+            (true, false) => {
+                "No page yet: no source has been read. Select one in 1 (j, k).".to_owned()
+            }
+            (false, true) => format!("No page: no source was found: {}.", why_stopped(world)),
+            (false, false) => "No page: no source was read. Select one in 1 (j, k).".to_owned(),
         };
         return empty(cx, area, &text, buf);
     };

@@ -85,7 +85,7 @@ pub(crate) fn render(
 ) {
     let world = data.shown();
     let Some(team) = world.agents() else {
-        return empty(cx, area, "The run is starting.", buf);
+        return empty(cx, area, "No agents yet: the run is starting.", buf);
     };
     let plan = &team.plan;
     let list = AgentList::of(plan, view.selected_agent(), area);

@@ -287,15 +287,15 @@ pub(crate) fn render(
     buf: &mut Buffer,
 ) {
     let (Some(sequence), Some(diagram)) = (Sequence::of(data), Diagram::of(data, area)) else {
-        return empty(cx, area, "The run is starting.", buf);
+        return empty(cx, area, "No hops yet: the run is starting.", buf);
     };
     let drawn = Drawn { cx, world: data.shown(), sequence, diagram: &diagram };
     drawn.head(view, buf);
     let (window, selected) = view.hop_rows(data, usize::from(diagram.rows.height));
     if sequence.len() == 0 {
         let text = match data.shown().progress.is_live() {
-            true => "No agent is in control yet.",
-            false => "No agent was called. 5 shows what happened.",
+            true => "No hops yet: each agent that takes control is drawn here.",
+            false => "No hops: no agent was called. 5 shows what happened.",
         };
         return empty(cx, diagram.rows, text, buf);
     }

@@ -20,6 +20,7 @@ use crate::screen::list::{Column, row_style};
 use crate::screen::run::data::RunData;
 use crate::screen::text::Pen;
 use crate::screen::theme::StateSign;
+use crate::screen::widgets::empty;
 use crate::screen::{DrawContext, list};
 use crate::words::format;
 use crate::words::format::percent;
@@ -128,14 +129,14 @@ pub(crate) fn render(
     let dim = cx.theme.style(StyleRole::Dim);
     let tools = &listed_tools(world)[..];
     if tools.is_empty() {
+        let back = key_of(Action::Tools);
         let text = match world.head {
-            Some(_) => "This run has no tools.",
-            None => "The run is starting.",
+            Some(_) => {
+                format!("No tools: the scenario names none. {back} or Esc goes back to the run.")
+            }
+            None => "No tools yet: the run is starting.".to_owned(),
         };
-        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(text, dim);
-        let text = format!("{} or Esc: back to the run.", key_of(Action::Tools));
-        Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(&text, dim);
-        return;
+        return empty(cx, area, &text, buf);
     }
     let places = BreakerColumns::for_width(area.width, tools);
     head(cx, line(area, 0), &places, buf);

@@ -17,6 +17,7 @@ use crate::screen::list::window_start;
 use crate::screen::list::{Column, row_style};
 use crate::screen::run::data::RunData;
 use crate::screen::text::Pen;
+use crate::screen::widgets::empty;
 use crate::screen::{DrawContext, list};
 use crate::words::format;
 use crate::words::glyph::Glyph;
@@ -39,8 +40,7 @@ pub(crate) fn render(
     let dim = cx.theme.style(StyleRole::Dim);
     let tools = &listed_tools(world)[..];
     if tools.is_empty() {
-        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put("This run has no tools.", dim);
-        return;
+        return empty(cx, area, "No tools: the queues of tools would be listed here.", buf);
     }
     let longest = tools.iter().map(|tool| tool.name().as_str().len()).max().unwrap_or(4).max(10);
     let name = u16::try_from(longest).unwrap_or(u16::MAX).min((area.width / 4).max(10));

@@ -91,8 +91,11 @@ pub(crate) fn render(
     if calls.is_empty() && rows > 0 {
         // Only the latest events are searched.
         let text = match retries {
-            0 => "No call was retried.",
-            _ => "None of the latest calls was retried.",
+            0 if world.progress.is_live() => {
+                "No retries yet: a call that is retried is listed here."
+            }
+            0 => "No retries: no call was retried.",
+            _ => "No retries among the latest calls.",
         };
         Pen::new(buf, line(area, nth), cx.glyphs).space(1).put(text, dim);
     }

@@ -58,7 +58,7 @@ pub(crate) fn render(
     let area = text_area(area);
     let dim = cx.theme.style(StyleRole::Dim);
     let Some(tool) = view.tool(data) else {
-        let text = format!("No tool selected. {} or Esc: back to the run.", key_of(Action::Tools));
+        let text = format!("No tool: select one in 1. {} or Esc goes back.", key_of(Action::Tools));
         Pen::new(buf, line(area, 0), cx.glyphs).put(&text, dim);
         return;
     };

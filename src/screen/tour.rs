@@ -1,0 +1,377 @@
+//! The tour: six keys, each explained in a running scenario. A step is done when the state of the run or of the
+//! screen has changed as its key changes it, in whatever way that came about; a key press alone does not count.
+//! If the operator does something else meanwhile, the step says where the screen is and how to get back.
+
+use std::sync::Arc;
+
+use super::action::Action;
+use super::chrome::waits;
+use super::effect::{LaunchRequest, RequestId, RunBeginning, Update};
+use super::keymap::{Context, key_of};
+use super::notice::NoticeKind;
+use super::run::RunPage;
+use super::state::{ActiveScreen, AppState};
+use super::windows::Overlay;
+use crate::log::event::kind::Initiator;
+use crate::log::event::{BoundaryId, Event, EventKind, RunId};
+use crate::log::world::RunState;
+use crate::scenario::catalogue::RequestedModel;
+use crate::scenario::{self, Override, Scenario};
+
+/// How many events back the playhead has to be: so many that the panes differ.
+const BACK: usize = 3;
+/// The shipped scenario of the tour.
+const SCENARIO: &str = "checkout-launch";
+/// Its flag.
+const FLAG: &str = "legal_analyst";
+/// How long each scripted reply takes: time to read a step, and not long to wait for a pause.
+const REPLY_TIME: &str = "3s..5s";
+/// The rounds before which the run pauses by itself, so that it does not end while the tour waits.
+const ROUNDS: [&str; 2] = ["round:2", "round:3"];
+
+/// What a step waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TourStep {
+    /// The operator has paused the run.
+    Pause,
+    /// The run has made one step.
+    Step,
+    /// The flag is switched, or will be at the next boundary.
+    Flag,
+    /// The inspector is open.
+    Inspect,
+    /// The playhead is some events back.
+    Scrub,
+    /// The form of a fork is open.
+    Fork,
+    /// Nothing more: every step is done.
+    Done,
+}
+
+impl TourStep {
+    /// The steps in their order.
+    const ALL: [Self; 6] =
+        [Self::Pause, Self::Step, Self::Flag, Self::Inspect, Self::Scrub, Self::Fork];
+
+    fn next(self) -> Self {
+        let after = Self::ALL.iter().position(|step| *step == self).map(|at| at + 1);
+        after.and_then(|at| Self::ALL.get(at)).copied().unwrap_or(Self::Done)
+    }
+
+    /// `Tour 2/6`, or that it is over.
+    fn label(self) -> String {
+        match Self::ALL.iter().position(|step| *step == self) {
+            Some(at) => format!("Tour {}/{}", at + 1, Self::ALL.len()),
+            None => "Tour done".to_owned(),
+        }
+    }
+
+    /// Whether its key needs a run that has not ended.
+    fn needs_live_run(self) -> bool {
+        matches!(self, Self::Pause | Self::Step | Self::Flag)
+    }
+}
+
+/// A tour that is going on.
+#[derive(Clone, Debug)]
+pub struct Tour {
+    request: RequestId,
+    /// Its run; `None` until it has started.
+    run: Option<RunId>,
+    step: TourStep,
+    /// Whether the operator has paused the run, or let it go one step, since the present step began.
+    has_paused: bool,
+    has_stepped: bool,
+}
+
+impl Tour {
+    pub fn step(&self) -> TourStep {
+        self.step
+    }
+
+    /// Its run has started.
+    pub(super) fn on_started(&mut self, request: RequestId, run: &RunId) {
+        if self.request == request {
+            self.run = Some(run.clone());
+        }
+    }
+
+    /// Notes what the operator did to its run.
+    pub(super) fn note(&mut self, run: &RunId, events: &[Arc<Event>]) {
+        if self.run.as_ref() != Some(run) {
+            return;
+        }
+        for event in events {
+            match &event.kind {
+                EventKind::Pausing { by: Initiator::You, .. } => self.has_paused = true,
+                EventKind::Resumed { .. } => self.has_paused = false,
+                EventKind::Stepped { .. } => self.has_stepped = true,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The boundaries at which the run of the tour pauses by itself.
+pub fn breakpoints() -> Vec<BoundaryId> {
+    ROUNDS.into_iter().map(BoundaryId::new).collect()
+}
+
+/// The scenario of the tour: a shipped one, slow enough to be watched.
+fn tour_scenario() -> Option<Scenario> {
+    let shipped = scenario::shipped().iter().find(|shipped| shipped.name == SCENARIO)?;
+    let plain = scenario::load(shipped.text, shipped.origin(), &[]).ok()?;
+    let slower =
+        (0..plain.script.rows.len()).map(|row| format!("script[{row}].latency={REPLY_TIME}"));
+    let title = "title=Tour: go or no-go on Checkout v2".to_owned();
+    let limit = "budget.max_seconds=600".to_owned();
+    let set: Result<Vec<Override>, _> =
+        slower.chain([title, limit]).map(|set| set.parse::<Override>()).collect();
+    scenario::load(shipped.text, shipped.origin(), &set.ok()?).ok()
+}
+
+/// Begins the tour; its run has to be started with the result. `None`: its scenario cannot be read.
+pub fn begin(state: &mut AppState) -> Option<LaunchRequest> {
+    let scenario = Arc::new(tour_scenario()?);
+    let request = state.next_request();
+    let (has_paused, has_stepped) = (false, false);
+    state.tour = Some(Tour { request, run: None, step: TourStep::Pause, has_paused, has_stepped });
+    Some(LaunchRequest {
+        id: request,
+        scenario,
+        model: RequestedModel::Scripted { instant: false },
+        flags: Vec::new(),
+        seed: None,
+        begins: RunBeginning::Tour,
+    })
+}
+
+/// The key of the tour on the first screen.
+pub(super) fn start(state: &mut AppState) -> Update {
+    match begin(state) {
+        Some(request) => super::launch::start(state, request),
+        None => Update::idle(),
+    }
+}
+
+/// Esc on the page of a run: leaves the tour, if there is one.
+pub(super) fn leave(state: &mut AppState) -> bool {
+    let is_on = state.tour.is_some() && state.context() == Context::Run;
+    is_on && end(state)
+}
+
+/// Ends the tour and says how it is started again.
+fn end(state: &mut AppState) -> bool {
+    let Some(tour) = state.tour.take() else { return false };
+    let again = match state.screen {
+        ActiveScreen::Home => format!("{} starts it again", key_of(Action::Tour)),
+        ActiveScreen::Run(_) => format!("{} on home starts it again", key_of(Action::Tour)),
+    };
+    let run = tour.run.as_ref().and_then(|run| state.run(run));
+    let run = match run.map(|page| &page.world().progress.stage) {
+        None | Some(RunState::Closed) => String::new(),
+        Some(stage) if waits(stage) => " Its run is paused.".to_owned(),
+        Some(_) => " Its run goes on.".to_owned(),
+    };
+    state.notify(NoticeKind::Info, format!("The tour has ended: {again}.{run}"));
+    true
+}
+
+/// The page of the tour's run, while it is on the screen.
+fn page(state: &AppState) -> Option<&RunPage> {
+    let run = state.tour.as_ref()?.run.as_ref()?;
+    state.visible_run().filter(|page| page.id() == run)
+}
+
+/// Follows what has changed: goes to the next step, or ends the tour because its run is no longer on the
+/// screen. Returns whether the screen changes.
+pub(super) fn follow(state: &mut AppState) -> bool {
+    let Some(tour) = &state.tour else { return false };
+    if tour.run.is_none() {
+        let is_starting = state.starting.iter().any(|it| it.request == tour.request);
+        if !is_starting {
+            state.tour = None;
+        }
+        return !is_starting;
+    }
+    if page(state).is_none() {
+        return end(state);
+    }
+    let before = Some(tour.step);
+    while is_done(state) {
+        let Some(tour) = &mut state.tour else { break };
+        tour.step = tour.step.next();
+        (tour.has_paused, tour.has_stepped) = (false, false);
+    }
+    state.tour.as_ref().map(Tour::step) != before
+}
+
+/// Whether the present step is done.
+fn is_done(state: &AppState) -> bool {
+    let (Some(tour), Some(page)) = (&state.tour, page(state)) else { return false };
+    let stands = waits(&page.world().progress.stage);
+    match tour.step {
+        TourStep::Pause => stands && tour.has_paused,
+        TourStep::Step => stands && tour.has_stepped,
+        TourStep::Flag => flag_is_on(state, page),
+        TourStep::Inspect => page.inspector().is_some(),
+        TourStep::Scrub => events_back(page) >= BACK,
+        TourStep::Fork => fork_is_open(state),
+        TourStep::Done => false,
+    }
+}
+
+/// Whether the flag is on, or will be at the next boundary.
+fn flag_is_on(state: &AppState, page: &RunPage) -> bool {
+    let flag = FLAG.into();
+    let now = page.world().settings.flags.iter().any(|it| it.name == flag && it.on);
+    state.pending_flags.pending_position(page.id(), &flag).unwrap_or(now)
+}
+
+/// How many events the playhead is before the last one.
+fn events_back(page: &RunPage) -> usize {
+    page.log().len().saturating_sub(page.shown_event_count())
+}
+
+fn fork_is_open(state: &AppState) -> bool {
+    matches!(state.overlays.last(), Some(Overlay::Form(form)) if form.fork.is_some())
+}
+
+/// What the tour says: a label, and two lines in which `{name}` is the key of the action with that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TourText {
+    pub label: String,
+    pub lines: [&'static str; 2],
+}
+
+/// What the tour says now; `None`: there is no tour.
+pub(super) fn text(state: &AppState) -> Option<TourText> {
+    let step = state.tour.as_ref()?.step;
+    Some(TourText { label: step.label(), lines: lines(state, step) })
+}
+
+fn lines(state: &AppState, step: TourStep) -> [&'static str; 2] {
+    let Some(page) = page(state) else { return ["The run of the tour is starting.", ""] };
+    let has_ended = page.world().progress.stage == RunState::Closed;
+    match state.overlays.last() {
+        _ if has_ended && step.needs_live_run() => [
+            "The run has ended, and this step needs one that is live.",
+            "{back} goes home; there {tour} starts the tour again.",
+        ],
+        None if page.context() == Context::Filter => {
+            ["Here keys are typed as text: {close} ends the filter. Then:", key_line(step)]
+        }
+        None => on_page(page, step),
+        Some(Overlay::Flags(_)) if step == TourStep::Flag => [
+            "{switch} switches the flag: the legal analyst gets a seat.",
+            "The note says when it takes effect, and what it changes then.",
+        ],
+        Some(Overlay::Flags(_)) if step == TourStep::Inspect => [
+            "Switched; it takes effect as the note says. {close} closes the flags.",
+            key_line(step),
+        ],
+        Some(Overlay::Form(_)) if step == TourStep::Done && fork_is_open(state) => [
+            "Change what you like: {start} starts the fork, {close} closes the form.",
+            "That was the last step. The lowest row has the keys, here and everywhere.",
+        ],
+        Some(_) => ["{close} closes this window. Then:", key_line(step)],
+    }
+}
+
+/// What the key of a step does, in one line.
+fn key_line(step: TourStep) -> &'static str {
+    match step {
+        TourStep::Pause => "{pause-or-resume} pauses the run.",
+        TourStep::Step => "{step} steps to the next boundary.",
+        TourStep::Flag => "{flags} opens the flags of the run.",
+        TourStep::Inspect => "{inspect} inspects what is selected.",
+        TourStep::Scrub => "{playhead-back}, pressed three times, moves the playhead back.",
+        TourStep::Fork => "{fork} forks the run.",
+        TourStep::Done => "that was the tour.",
+    }
+}
+
+/// What the step says on the page of its run.
+fn on_page(page: &RunPage, step: TourStep) -> [&'static str; 2] {
+    let stage = &page.world().progress.stage;
+    let is_pausing = matches!(stage, RunState::Pausing { since: None, .. });
+    let needs_live = matches!(step, TourStep::Pause | TourStep::Step);
+    match step {
+        _ if needs_live && page.is_scrubbed() => [
+            "The screen shows the past: {last-row} goes back to the present. Then:",
+            key_line(step),
+        ],
+        TourStep::Pause if is_pausing => [
+            "Pausing: the seats finish the replies that they have begun.",
+            "A run stops only at a boundary, so that nothing is cut off.",
+        ],
+        TourStep::Pause if waits(stage) => [
+            "The run is paused, so that it does not end before the tour.",
+            "{pause-or-resume} resumes it. Press it once more to pause it yourself.",
+        ],
+        TourStep::Pause => [
+            "{pause-or-resume} pauses the run: press it while the analysts speak.",
+            "They discuss a launch, live. Their replies are scripted.",
+        ],
+        TourStep::Step if is_pausing => [
+            "The run goes on to the next boundary, and pauses there.",
+            "Boundaries are where rounds and calls begin.",
+        ],
+        TourStep::Step if !waits(stage) => {
+            ["The run goes on: {pause-or-resume} pauses it again. Then:", key_line(step)]
+        }
+        TourStep::Step => [
+            "Paused. {step} steps: the run goes on to the next boundary only.",
+            "{step-round} would run to the next round, {pause-or-resume} resumes.",
+        ],
+        TourStep::Flag => [
+            "That was one step. {flags} opens the flags: switches of the scenario.",
+            "They can be switched while a run is live.",
+        ],
+        TourStep::Inspect => [
+            "{inspect} inspects what is selected: its prompt, its reply, its times.",
+            "{down} {up} select another row, {next-pane} goes to the next pane.",
+        ],
+        TourStep::Scrub if page.inspector().is_some() => [
+            "This is the inspector: {next-pane} goes through its tabs, {close} closes it.",
+            key_line(step),
+        ],
+        TourStep::Scrub => [
+            "{playhead-back} moves the playhead back, event by event: press it three times.",
+            "The panes show the run as it was. The run itself does not change.",
+        ],
+        TourStep::Fork => [
+            "{fork} forks the run here: a new run, with other settings from here on.",
+            "It opens a form and starts nothing. {last-row} goes back to the present.",
+        ],
+        TourStep::Done => [
+            "That was the tour. {help} lists all keys, {commands} finds them by name.",
+            "{back} goes home: {open} starts a scenario, {new-run} asks for settings first.",
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenario_is_read_and_slow() {
+        let scenario = tour_scenario().expect("a good scenario");
+        assert!(scenario.title.starts_with("Tour: "), "{}", scenario.title);
+        let rows = &scenario.script.rows;
+        assert!(rows.iter().all(|row| row.latency.min.as_secs() == 3), "{rows:?}");
+        assert!(scenario.flags.iter().any(|flag| flag.name.as_str() == FLAG && !flag.default));
+    }
+
+    #[test]
+    fn six_steps_in_order() {
+        let mut step = TourStep::Pause;
+        for nth in 1..=6 {
+            assert_eq!(step.label(), format!("Tour {nth}/6"));
+            step = step.next();
+        }
+        assert_eq!((step, step.next()), (TourStep::Done, TourStep::Done));
+        assert_eq!(step.label(), "Tour done");
+    }
+}
