@@ -259,7 +259,10 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     match ended {
         Ok(DashboardExit { code, state, theme }) => {
             let paint = StreamStyle::of_stdout(theme, ascii);
-            print_summary(&state, &paint);
+            // Plain mode has printed how its runs ended.
+            if !is_plain {
+                print_summary(&state, &paint);
+            }
             let mut first = stored.warnings();
             if !state.runs.is_empty() {
                 // It was shown when the dashboard opened.

@@ -672,9 +672,9 @@ content = true
         assert_eq!(
             keys,
             [
-                of("step", 34, vec![key("x", "34:8")]),
-                of("flags", 35, vec![key("f", "35:10"), key("ctrl-f", "35:15")]),
-                of("kill", 36, Vec::new()),
+                of("step", 35, vec![key("x", "35:8")]),
+                of("flags", 36, vec![key("f", "36:10"), key("ctrl-f", "36:15")]),
+                of("kill", 37, Vec::new()),
             ]
         );
     }

@@ -15,8 +15,8 @@ use crate::scenario::read::suggest_name;
 use crate::scenario::spec::tool::FaultKind;
 use crate::scenario::templates;
 use crate::screen::by_word::ByWord;
-use crate::screen::form::FieldValue;
 use crate::screen::form::fields::choice_of;
+use crate::screen::form::{FieldId, FieldValue};
 use crate::screen::run::RunPage;
 use crate::screen::windows::Overlay;
 use crate::screen::windows::members::{MembersRow, is_entry, is_member, member_rows};
@@ -233,6 +233,7 @@ impl PlainLoop {
             }
             Does::Show if rest.is_empty() => self.list_panes(),
             Does::Show => self.shown(rest).map(|text| self.out.block(&text)),
+            Does::Tools => self.shown("breakers").map(|text| self.out.block(&text)),
             Does::Save if rest.is_empty() => Err(usage(word)),
             Does::Save if rest == "markdown" => self.act(Action::CopyMarkdown),
             Does::Save => self.shown(rest).map(|text| self.save(rest, text)),
@@ -444,7 +445,14 @@ impl PlainLoop {
         };
         let at = choice_of(&labels, name).map_err(|why| format!("no field {name}: {why}"))?;
         let Some(field) = fields.get(at) else { return Ok(()) };
-        let (id, value) = (field.id.clone(), value.trim().to_owned());
+        let (id, mut value) = (field.id.clone(), value.trim().to_owned());
+        // A boundary by its id, such as round:2.
+        let places =
+            form.fork.as_ref().filter(|_| id == FieldId::Boundary).map(|fork| &fork.places);
+        let place = places.and_then(|places| places.iter().position(|it| it.id.as_str() == value));
+        if let Some(at) = place {
+            value = (at + 1).to_string();
+        }
         let is_text = matches!(&field.value, FieldValue::Text(text) if text.lines);
         if value.is_empty() && is_text {
             self.dialog = Some(Dialog::Field(id, Vec::new()));
@@ -489,7 +497,16 @@ impl PlainLoop {
 
     fn compare(&mut self, word: &Word, first: &str, second: &str) -> Result<(), String> {
         let (left, right) = match (first, second) {
-            ("", _) => return Err(usage(word)),
+            ("", _) => {
+                let head = self.here()?.world().head.as_ref();
+                let is_fork = head.is_some_and(|head| {
+                    head.launch.as_ref().is_some_and(|launch| launch.forked.is_some())
+                });
+                return match is_fork {
+                    true => self.act(Action::Compare),
+                    false => Err(usage(word)),
+                };
+            }
             (one, "") => {
                 let here = self.here()?.id().clone();
                 (here, self.run_named(one)?)

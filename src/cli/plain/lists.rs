@@ -119,10 +119,10 @@ impl PlainLoop {
                     let pinned = if row.pinned { ", pinned" } else { "" };
                     let cost = row.cost_usd.map(|cost| format!(", about {}", format::usd(cost)));
                     format!(
-                        "{}: {}, {} {result}, {age}, {} tokens{}{pinned}",
+                        "{}: {}, {}, {age}, {} tokens{}{pinned}",
                         row.id,
                         row.scenario,
-                        run_state(&row.status).word,
+                        format!("{} {result}", run_state(&row.status).word).trim(),
                         format::count(row.tokens),
                         cost.unwrap_or_default(),
                     )

@@ -116,6 +116,7 @@ pub(super) async fn run(
     plain.greet();
     plain.run_until_quit().await;
     plain.shut_down().await;
+    plain.tell_ends();
     let PlainLoop { mut out, state, quit, theme, .. } = plain;
     out.end()?;
     Ok(DashboardExit { code: quit.unwrap_or(0), state, theme })

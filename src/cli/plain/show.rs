@@ -83,10 +83,9 @@ impl PlainLoop {
         let mut cells = Buffer::empty(area);
         view.pane(page, pane, &cx, area, &mut cells);
         let text = picture::text(&cells);
-        let text = text.trim_matches('\n');
-        match text.trim().is_empty() {
-            true => Err("it is empty".to_owned()),
-            false => Ok(format!("{text}\n")),
+        match without_gaps(&text) {
+            text if text.is_empty() => Err("it is empty".to_owned()),
+            text => Ok(text),
         }
     }
 
@@ -288,6 +287,25 @@ impl PlainLoop {
             self.out.line(&line);
         }
     }
+}
+
+/// The lines of a pane: no empty ones at its ends, and one where there are several.
+fn without_gaps(text: &str) -> String {
+    let mut out = String::new();
+    let mut is_gap = false;
+    for line in text.lines() {
+        match line.trim().is_empty() {
+            true => is_gap = !out.is_empty(),
+            false => {
+                if std::mem::take(&mut is_gap) {
+                    out.push('\n');
+                }
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+    }
+    out
 }
 
 /// The panes of a run with their names: those of its pattern, then those of its tools.

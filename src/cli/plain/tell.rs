@@ -286,6 +286,15 @@ impl PlainLoop {
             self.out.line(&format!("{run} continues: roundtable attach {run} returns to it"));
         }
     }
+
+    /// Prints how the runs of this program have ended.
+    pub(super) fn tell_ends(&mut self) {
+        for page in self.state.runs.iter().filter(|page| page.remote.is_none()) {
+            let Some(head) = &page.world().head else { continue };
+            let state = state_text(page.world());
+            self.out.line(&format!("{}: {}, {state}", page.id(), head.scenario));
+        }
+    }
 }
 
 /// A run in a few lines: what it is, how far it is, what it used.
@@ -329,19 +338,20 @@ pub(super) fn form_lines(form: &LaunchForm) -> Vec<String> {
     let mut lines = vec![format!("form of {what}: set FIELD VALUE, then start or cancel")];
     for (at, field) in form_fields(form) {
         let section = FormSection::of_field(&field.id).title(form.fork.is_some());
+        // The hint of a boundary names keys.
+        let has_hint = !field.hint.is_empty() && field.id != FieldId::Boundary;
+        let hint = if has_hint { format!(" ({})", field.hint) } else { String::new() };
         let value = match &field.value {
-            FieldValue::Switch { on, .. } => {
-                format!("{}, takes on or off", if *on { "on" } else { "off" })
-            }
-            FieldValue::Choice { choices, .. } => {
-                format!("{}, one of: {}", field.text(), choices.join("; "))
-            }
-            _ => field.text(),
+            FieldValue::Switch { on: true, .. } => "on, takes on or off".to_owned(),
+            FieldValue::Switch { on: false, .. } => "off, takes on or off".to_owned(),
+            _ => field.text().split_whitespace().collect::<Vec<_>>().join(" "),
         };
-        let hint = if field.hint.is_empty() { String::new() } else { format!(" ({})", field.hint) };
-        let hint = if field.id == FieldId::Boundary { String::new() } else { hint };
         let value = visible_within(&value, LINE_CHARS);
         lines.push(format!("field {} {section}: {}{hint}: {value}", at + 1, field.label));
+        if let FieldValue::Choice { choices, .. } = &field.value {
+            let numbered = choices.iter().enumerate();
+            lines.extend(numbered.map(|(at, choice)| format!("  {} {choice}", at + 1)));
+        }
     }
     lines.extend(problem_lines(form));
     lines

@@ -64,6 +64,7 @@ pub enum Does {
     No,
     Status,
     Show,
+    Tools,
     Events,
     Lines,
     Inspect,
@@ -163,7 +164,8 @@ pub static WORDS: &[Word] = &[
     word("no", "", Does::No, "no, leave it", Ask, &[Action::Decline]),
 
     word("status", "", Does::Status, "where you are and how far the run is; an empty line does the same", Look, &[]),
-    word("show", "[WHAT]", Does::Show, "a pane or the tools as text; alone, what there is", Look, &[Action::Pane(0), Action::Tools]),
+    word("show", "[WHAT]", Does::Show, "a pane as text, or the outcome; alone, what there is", Look, &[Action::Pane(0)]),
+    word("tools", "", Does::Tools, "the tools with their breakers, calls and errors; show has the panes bulkheads and retries", Look, &[Action::Tools]),
     word("events", "[all] [COUNT] [FILTER]", Does::Events, "the last 20 notable events, or more, or all of them; or those with these words, or for which a condition in CEL holds", Look, &[Action::Filter]),
     word("lines", "notable|all|off", Does::Lines, "which events are printed as they come", Look, &[Action::EventLevel]),
     word("inspect", "N [prompt|reply|raw|timing]", Does::Inspect, "event N in full, or the call that it belongs to", Look, &[Action::Inspect]),
@@ -171,7 +173,7 @@ pub static WORDS: &[Word] = &[
     word("raw", "N", Does::Raw, "event N as JSON", Look, &[Action::Raw]),
     word("cause", "N", Does::Cause, "the event that caused event N; in research, the quote", Look, &[Action::Cause]),
     word("at", "[MOMENT]", Does::At, "look at an earlier moment: a boundary, a time such as 4.5s, #N for event N, back, forward, mark back, mark forward; live: the present again; alone, the boundaries", Look, &[Action::ScrubBack, Action::ScrubForward, Action::MarkBack, Action::MarkForward, Action::Bottom]),
-    word("compare", "RUN [RUN]", Does::Compare, "compare this run with another one, or two runs", Look, &[Action::Compare]),
+    word("compare", "[RUN] [RUN]", Does::Compare, "compare this run with another one, or two runs; alone, a fork with its parent", Look, &[Action::Compare]),
 
     word("runs", "[WORDS]", Does::Runs, "list the runs of this session and the kept ones, or those with these words (said:WORD, status:failed)", Keep, &[Action::Filter, Action::Apply]),
     word("search", "WORDS", Does::Search, "list the runs in which these words were said", Keep, &[Action::Filter]),
