@@ -24,6 +24,7 @@ use super::picture::PictureArgs;
 use super::run::RunArgs;
 #[cfg(any(unix, feature = "nats"))]
 use super::steer::{AnswerArgs, AttachArgs, CtlArgs};
+use super::streams::stdout_is_terminal;
 use super::test::TestArgs;
 use super::tools::ToolsArgs;
 use super::validate::SchemaArgs;
@@ -266,6 +267,18 @@ pub struct Global {
         default_missing_value = "true"
     )]
     pub no_animation: Option<bool>,
+    /// The dashboard as lines of text, for screen readers and terminals that only print; by itself where TERM is dumb (--plain=false: not)
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Display",
+        value_name = "true|false",
+        hide_possible_values = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub plain: Option<bool>,
     /// The colours of the dashboard: auto (as the terminal's background is), dark, light, colour-blind or mono, or a theme file
     #[arg(long, global = true, value_name = "NAME|FILE", help_heading = "Display")]
     pub theme: Option<String>,
@@ -306,6 +319,26 @@ impl Global {
     /// Whether spinners and sparklines move.
     pub fn is_animated(&self) -> bool {
         self.animation_from().value
+    }
+
+    /// Whether the dashboard is lines of text.
+    pub fn is_plain(&self) -> bool {
+        self.plain_from().value
+    }
+
+    /// Whether a run may be steered where it is started: plain mode by an option or the configuration needs no terminal.
+    pub(super) fn can_be_interactive(&self) -> bool {
+        let is_asked = self.plain.or(self.configured.plain).unwrap_or_default();
+        is_asked || stdout_is_terminal()
+    }
+
+    /// [`is_plain`](Self::is_plain) with its origin.
+    pub fn plain_from(&self) -> WithOrigin<bool> {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        match (self.plain, self.configured.plain, is_dumb) {
+            (None, None, true) => WithOrigin { value: true, origin: SettingOrigin::Shell },
+            (here, configured, _) => first_set(here, configured, false),
+        }
     }
 
     /// Whether the terminal's title says what the runs do.

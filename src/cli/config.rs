@@ -128,6 +128,7 @@ fn ui(global: &Global) -> Vec<EffectiveSetting> {
         EffectiveSetting::new("theme", theme.value.as_str(), &theme.value, theme.origin),
         switch("ascii", global.ascii_from()),
         switch("animation", global.animation_from()),
+        switch("plain", global.plain_from()),
         switch("title", global.title_from()),
         EffectiveSetting::new("notify", notify.word(), notify.word(), origin),
     ]

@@ -12,10 +12,12 @@ use super::args::Global;
 use super::exit::Exit;
 use super::launch::{OnStoreFailure, StoreOfCommand};
 use super::people::PeopleArg;
+use super::plain;
+use super::plain::words::word_of;
 use super::run::RunArgs;
 #[cfg(any(unix, feature = "nats"))]
 use super::steer::RunLink;
-use super::streams::{StreamStyle, print_message, refuse};
+use super::streams::{StreamStyle, exit_after_write, print_message, refuse};
 use super::test::TestFormat;
 use super::test::trace::ExpectedRuns;
 use super::watch::{
@@ -32,9 +34,10 @@ use crate::host::traced_runs::traced;
 use crate::host::trust::Trust;
 use crate::host::{Dirs, consent, models, traced_runs};
 use crate::log::bus::LogLimits;
-use crate::log::event::{StopClass, World};
+use crate::log::event::{RunId, StopClass, World};
 use crate::scenario::catalogue::RequestedModel;
 use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
+use crate::screen::keymap::use_words;
 use crate::screen::state::DisplaySettings;
 use crate::screen::theme::Theme;
 use crate::screen::{AppState, Msg, tour};
@@ -65,7 +68,7 @@ const LOG: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
 const STORED_BYTES: u64 = 1 << 20;
 
 /// What to do where there can be no dashboard.
-const HEADLESS: &str = "run a scenario headless: roundtable run checkout-launch --headless";
+const HEADLESS: &str = "use lines of text (roundtable --plain), or run a scenario headless: roundtable run checkout-launch --headless";
 
 /// What the dashboard does when it opens.
 #[derive(Default)]
@@ -89,7 +92,14 @@ pub struct DashboardArgs<'a> {
 
 /// Opens the dashboard and returns when the operator leaves it.
 pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> Exit {
-    if !screen_guard::is_interactive() {
+    let is_plain = global.is_plain();
+    if is_plain && wanted.tour {
+        let why = Refused::new("the tour explains keys, and plain mode has words in place of keys");
+        return refuse(&why.help("start `roundtable --plain` and type help"), Exit::Usage);
+    }
+    if is_plain {
+        use_words(word_of);
+    } else if !screen_guard::is_interactive() {
         let what = if wanted.tour { "the tour" } else { "the dashboard" };
         let why = Refused::new(format!("{what} needs a terminal"));
         return refuse(&why.help(HEADLESS), Exit::Usage);
@@ -112,7 +122,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         Err(exit) => return exit,
     };
     let abilities = TerminalFeatures::detect();
-    if abilities.is_dumb {
+    if abilities.is_dumb && !is_plain {
         let why = Refused::new("this terminal (TERM=dumb) cannot show a dashboard");
         return refuse(&why.help(HEADLESS), Exit::Usage);
     }
@@ -202,17 +212,23 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         })?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
         listen(&services, watchdog.clone())?;
-        let mut console = Tty::take(watchdog, terminal.title)?;
+        let mut console = match is_plain {
+            true => None,
+            false => Some(Tty::take(watchdog.clone(), terminal.title)?),
+        };
         let theme = match theme {
             ThemeChoice::Auto if abilities.tells_background => {
-                Theme::on_background(console.ask_background().as_deref())
+                let mut asked = console.as_mut();
+                Theme::on_background(asked.as_mut().and_then(|it| it.ask_background()).as_deref())
             }
             choice => choice.theme(),
         };
         let settings = DisplaySettings { ascii, animation, theme: theme.name().to_owned() };
-        let Size { width: cols, height: rows } = console.size();
-        let mut state =
-            AppState::new(crate::screen::layout::Size { cols, rows }, settings, Vec::new());
+        let size = console.as_ref().map_or(plain::SCREEN, |console| {
+            let Size { width: cols, height: rows } = console.size();
+            crate::screen::layout::Size { cols, rows }
+        });
+        let mut state = AppState::new(size, settings, Vec::new());
         #[cfg(any(unix, feature = "nats"))]
         if let Some(run) = &attached_run {
             state.expect_opening(FROM_COMMAND_LINE, run);
@@ -222,13 +238,16 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         }
         state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
         let tour = wanted.tour.then(|| tour::begin(&mut state)).flatten();
-        let opening = DashboardConfig { state, theme, terminal };
         for problem in &stored.problems {
             services.answer(EffectResult::Msg(Msg::Notice(problem.clone())));
         }
         if let Some((request, extra)) = request {
             if wanted.run.is_some_and(|args| args.trust) {
                 services.allow(&consent::digest(&request.scenario), &request.scenario.title);
+            }
+            if is_plain {
+                // The first word is about this run.
+                state.expect_opening(FROM_COMMAND_LINE, &RunId::new(&*request.scenario.title));
             }
             services.add(request.id, extra);
             services.start(request);
@@ -246,7 +265,13 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         }
         #[cfg(debug_assertions)]
         provoke_failure(wanted.panic, &services);
-        event_loop::run(console, opening, services, answers).await
+        match console {
+            Some(console) => {
+                let opening = DashboardConfig { state, theme, terminal };
+                event_loop::run(console, opening, services, answers).await
+            }
+            None => plain::run(state, services, answers, watchdog).await,
+        }
     });
     let program = watching.map(|(watching, output)| (runtime.block_on(watching.end()), output));
     let judged = expected
@@ -271,7 +296,10 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     match ended {
         Ok(DashboardExit { code, state, theme }) => {
             let paint = StreamStyle::of_stdout(theme, ascii);
-            print_summary(&state, &paint);
+            // Plain mode has printed how its runs ended.
+            if !is_plain {
+                print_summary(&state, &paint);
+            }
             let mut first = stored.warnings();
             if !state.runs.is_empty() {
                 // It was shown when the dashboard opened.
@@ -295,6 +323,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
             let holds = judged.is_none_or(|it| it.print(paint, TestFormat::Text, false));
             exit_of(program_code, holds)
         }
+        Err(error) if is_plain => exit_after_write(Err(error), Exit::Ok),
         Err(error) => {
             refuse(&Refused::new("the terminal was closed").because(error), Exit::Stopped)
         }

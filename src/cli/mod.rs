@@ -5,6 +5,7 @@ mod acp;
 pub mod args;
 #[cfg(feature = "nats")]
 mod cluster;
+mod command_words;
 mod complete;
 mod config;
 mod dashboard;
@@ -23,6 +24,7 @@ mod new;
 mod output;
 pub mod people;
 pub mod picture;
+pub mod plain;
 pub mod run;
 mod scenarios;
 mod stdio;
@@ -212,16 +214,19 @@ fn scenario_without_command(error: &clap::Error) -> Option<String> {
 
 fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
     let global = &cli.global;
+    if global.is_plain() {
+        streams::use_plain();
+    }
     // Only the dashboard asks the terminal.
     let theme = choice.clone().theme();
     let dashboard = match &cli.command {
         None | Some(CliCommand::Tour) => true,
-        Some(CliCommand::Run(args)) => !run::is_headless(args),
+        Some(CliCommand::Run(args)) => !run::is_headless(args, global),
         #[cfg(feature = "store")]
         Some(CliCommand::Open(_)) => true,
         #[cfg(any(unix, feature = "nats"))]
         Some(CliCommand::Attach(_)) => true,
-        Some(CliCommand::Watch(args)) => !args.is_headless(),
+        Some(CliCommand::Watch(args)) => !args.is_headless(global),
         #[cfg(debug_assertions)]
         Some(CliCommand::PanicTest { .. }) => true,
         Some(_) => false,

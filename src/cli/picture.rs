@@ -84,7 +84,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text.trim() {
             "" => Err("give a boundary such as round:2, a time such as 4.5s, or end".to_owned()),
             "end" => Ok(Self::End),

@@ -123,7 +123,7 @@ impl RunArgs {
 
 /// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
 /// no terminal.
-pub fn is_headless(args: &RunArgs) -> bool {
+pub fn is_headless(args: &RunArgs, global: &Global) -> bool {
     #[cfg(feature = "store")]
     let replays = args.replay.is_some();
     #[cfg(not(feature = "store"))]
@@ -139,7 +139,7 @@ pub fn is_headless(args: &RunArgs) -> bool {
         || !args.messages.is_empty();
     // Standard input cannot be both the scenario and the dashboard's keyboard.
     let piped = args.scenario == STDIN;
-    args.headless || only_headless || piped || !streams::stdout_is_terminal()
+    args.headless || only_headless || piped || !global.can_be_interactive()
 }
 
 /// Runs `roundtable run` without the dashboard.

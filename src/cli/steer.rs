@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::args::{FlagArg, boundary};
 #[cfg(feature = "nats")]
 use super::cluster::{self, OnArgs};
+use super::command_words::{CtlAction, check};
 use super::exit::Exit;
 use super::headless::OpenQuestions;
 #[cfg(all(unix, feature = "store"))]
@@ -33,16 +33,12 @@ use crate::host::peers::{Peer, PeerFolder, PeerLog, PeerNews, PeerRun};
 use crate::log::bus::LogReader;
 #[cfg(any(all(unix, feature = "store"), all(feature = "mcp", feature = "store")))]
 use crate::log::event::Seq;
-use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{
-    Answer, AnsweredBy, Initiator, LimitChange, QuestionAnswered, QuestionAsked, QuestionId,
-    Subject,
+    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
 };
-use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId, World};
+use crate::log::event::{Command, Event, EventKind, RunId, World};
 #[cfg(all(unix, feature = "store"))]
 use crate::log::world::run_row::RunStatus;
-use crate::scenario::spec::tool::{FaultKind, InjectedFault};
-use crate::screen::form::fields::MAX_TEXT_BYTES;
 use crate::words::sentence::command_words;
 
 /// Timeout for a command to be in the log of its run. After it the command is reported as sent.
@@ -69,85 +65,6 @@ pub struct CtlArgs {
     /// What to do.
     #[command(subcommand)]
     pub action: CtlAction,
-}
-
-/// A command to a run.
-#[derive(Debug, Clone, Subcommand)]
-pub enum CtlAction {
-    /// Pause at the next boundary
-    Pause,
-    /// Resume
-    Resume,
-    /// Pass one boundary, then pause
-    Step,
-    /// Continue to the next round, then pause
-    StepRound,
-    /// Switch a flag at the next boundary
-    Flag {
-        /// The flag and its position
-        #[arg(value_name = "NAME=on|off", value_parser = flag)]
-        flag: FlagArg,
-    },
-    /// Pause at a boundary
-    Break {
-        /// The boundary, as for `run --pause-at`
-        #[arg(value_name = "BOUNDARY", value_parser = boundary)]
-        at: BoundaryId,
-        /// Do not pause there any more
-        #[arg(long)]
-        remove: bool,
-    },
-    /// Inject a fault into a tool, or remove one
-    Fault {
-        /// The tool; llm is the model
-        #[arg(value_name = "TOOL")]
-        tool: String,
-        /// latency=800 (milliseconds), errors=20 or errors=20:503 (percent and status), hang, malformed or
-        /// reset
-        #[arg(value_name = "FAULT", value_parser = fault)]
-        fault: InjectedFault,
-        /// Remove the fault of this kind
-        #[arg(long)]
-        remove: bool,
-    },
-    /// Trip, hold, disable or reset the breaker of a tool
-    Breaker {
-        /// The tool; llm is the model
-        #[arg(value_name = "TOOL")]
-        tool: String,
-        /// trip, hold, disable or reset
-        #[arg(value_name = "ACTION", value_parser = breaker)]
-        action: BreakerOverride,
-    },
-    /// Change a limit of a tool
-    Limit {
-        /// The tool; llm is the model
-        #[arg(value_name = "TOOL")]
-        tool: String,
-        /// The limit, as `limits.changed` names it: timeout_ms=800, max_attempts=2, max_in_flight=4, …
-        #[arg(value_name = "LIMIT=VALUE", value_parser = limit)]
-        change: LimitChange,
-    },
-    /// Change how many tasks run at a time
-    Parallel {
-        /// How many
-        #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-        max: u32,
-    },
-    /// Forget an approval that the run remembers
-    Forget {
-        /// The question that was answered, such as q1
-        #[arg(value_name = "ID")]
-        id: QuestionId,
-    },
-    /// Queue a message of the session of a team or swarm: a new run answers it when this one has ended
-    Message {
-        /// The message
-        #[arg(value_name = "TEXT", value_parser = message)]
-        text: String,
-    },
-    /// End the run now
-    Cancel,
 }
 
 /// Arguments of `roundtable answer`.
@@ -177,132 +94,6 @@ pub struct AnswerArgs {
     /// Any answer, as a line of `run --people ask` has it: {"hand_over_to": "billing", "text": "…"}
     #[arg(long, group = "answer", requires = "id", value_name = "OBJECT")]
     pub json: Option<String>,
-}
-
-fn flag(text: &str) -> Result<FlagArg, String> {
-    let flag = FlagArg::parse(text)?;
-    match flag.at {
-        None => Ok(flag),
-        Some(_) => Err("leave out the boundary: it is switched at the next one".to_owned()),
-    }
-}
-
-fn message(text: &str) -> Result<String, String> {
-    match text.trim() {
-        "" => Err("the text is empty".to_owned()),
-        text if text.len() > MAX_TEXT_BYTES => {
-            Err(format!("it has {} bytes, and a message at most {MAX_TEXT_BYTES}", text.len()))
-        }
-        text => Ok(text.to_owned()),
-    }
-}
-
-fn fault(text: &str) -> Result<InjectedFault, String> {
-    let (word, value) = text.split_once('=').map_or((text, None), |(word, it)| (word, Some(it)));
-    let kind = FaultKind::ALL.into_iter().find(|kind| kind.word() == word);
-    let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"));
-    match (kind, value) {
-        (Some(FaultKind::Latency), Some(ms)) => {
-            Ok(InjectedFault::Latency { ms: number(ms.trim_end_matches("ms"))? })
-        }
-        (Some(FaultKind::Errors), Some(value)) => {
-            let (percent, status) = value.split_once(':').unwrap_or((value, "503"));
-            let percent = u8::try_from(number(percent.trim_end_matches('%'))?)
-                .ok()
-                .filter(|percent| (1..=100).contains(percent))
-                .ok_or("the share is from 1 to 100 percent")?;
-            let status = u16::try_from(number(status)?).map_err(|_| "no such status")?;
-            Ok(InjectedFault::Errors { percent, status })
-        }
-        (Some(FaultKind::Latency), None) => Ok(InjectedFault::Latency { ms: 1_000 }),
-        (Some(FaultKind::Errors), None) => Ok(InjectedFault::Errors { percent: 50, status: 503 }),
-        (Some(FaultKind::Hang), None) => Ok(InjectedFault::Hang),
-        (Some(FaultKind::Malformed), None) => Ok(InjectedFault::Malformed),
-        (Some(FaultKind::Reset), None) => Ok(InjectedFault::Reset),
-        (Some(kind), Some(_)) => Err(format!("{} takes no value", kind.word())),
-        (None, _) => {
-            let words = FaultKind::ALL.map(|kind| kind.word()).join(", ");
-            Err(format!("`{word}` is no fault: use {words}"))
-        }
-    }
-}
-
-fn breaker(text: &str) -> Result<BreakerOverride, String> {
-    let action = serde_json::from_value(Value::from(text));
-    action.map_err(|_| format!("`{text}` is unknown: use trip, hold, disable or reset"))
-}
-
-/// The names and values of limits are those of the log.
-fn limit(text: &str) -> Result<LimitChange, String> {
-    let (name, value) = text.split_once('=').ok_or("expected LIMIT=VALUE")?;
-    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-    let change = serde_json::from_value::<LimitChange>(json!({ "limit": name, "value": value }));
-    change.map(LimitChange::clamped).map_err(|error| format!("{name}: {error}"))
-}
-
-impl CtlAction {
-    fn command(self) -> Command {
-        let by = Initiator::Remote;
-        match self {
-            Self::Pause => Command::Pause { by },
-            Self::Resume => Command::Resume { by },
-            Self::Step => Command::Step,
-            Self::StepRound => Command::StepRound,
-            Self::Flag { flag } => Command::SetFlag { flag: flag.name, on: flag.on, by },
-            Self::Break { at, remove } => Command::Break { at, set: !remove },
-            Self::Fault { tool, fault, remove: true } => {
-                Command::RemoveFault { tool: tool.as_str().into(), kind: fault.kind(), by }
-            }
-            Self::Fault { tool, fault, remove: false } => {
-                Command::Inject { tool: tool.as_str().into(), fault, by }
-            }
-            Self::Breaker { tool, action } => {
-                Command::Breaker { tool: tool.as_str().into(), action, by }
-            }
-            Self::Limit { tool, change } => {
-                Command::SetLimit { tool: tool.as_str().into(), change, by }
-            }
-            Self::Parallel { max } => Command::SetParallel { max_parallel: max, by },
-            Self::Forget { id } => Command::WithdrawApproval { id, by },
-            Self::Message { text } => Command::Message { text: text.into(), by },
-            Self::Cancel => Command::Cancel,
-        }
-    }
-}
-
-/// Checks that the run has the flag or tool of a command.
-///
-/// # Errors
-/// It has none of this name, or another program plays it.
-fn check(command: &Command, world: &World) -> Result<(), String> {
-    if world.observed().is_some() && !matches!(command, Command::Cancel) {
-        return Err("another program plays the run: it is only watched".to_owned());
-    }
-    let tool = match command {
-        Command::SetFlag { flag, .. } => {
-            let flags = &world.settings.flags;
-            let names: Vec<&str> = flags.iter().map(|known| known.name.as_str()).collect();
-            return match names[..] {
-                [] => Err("the run has no flags".to_owned()),
-                _ if names.contains(&flag.as_str()) => Ok(()),
-                _ => Err(format!("no flag {flag}: it has {}", names.join(", "))),
-            };
-        }
-        Command::Message { .. } if world.session().is_none() => {
-            return Err("only teams and swarms take messages".to_owned());
-        }
-        Command::Inject { tool, .. }
-        | Command::RemoveFault { tool, .. }
-        | Command::Breaker { tool, .. }
-        | Command::SetLimit { tool, .. } => tool,
-        _ => return Ok(()),
-    };
-    let tools = world.head.iter().flat_map(|head| &head.tools);
-    let names: Vec<&str> = tools.map(|tool| tool.name.as_str()).collect();
-    match names.contains(&tool.as_str()) {
-        true => Ok(()),
-        false => Err(format!("no tool {tool}: it has {}", names.join(", "))),
-    }
 }
 
 /// Where a run is steered.
@@ -766,34 +557,5 @@ fn options(subject: &Subject) -> &'static str {
         | Subject::Decision { .. }
         | Subject::Budget(_)
         | Subject::Tools { .. } => "--choice CHOICE",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn faults_and_limits_use_log_names() {
-        for (text, expected) in [
-            ("latency=800", InjectedFault::Latency { ms: 800 }),
-            ("latency=800ms", InjectedFault::Latency { ms: 800 }),
-            ("errors=20", InjectedFault::Errors { percent: 20, status: 503 }),
-            ("errors=20%:500", InjectedFault::Errors { percent: 20, status: 500 }),
-            ("hang", InjectedFault::Hang),
-        ] {
-            assert_eq!(fault(text), Ok(expected), "{text}");
-        }
-        for wrong in ["", "slow", "hang=1", "errors=0", "errors=101", "errors=5:x", "latency=-1"] {
-            assert!(fault(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(limit("max_in_flight=4"), Ok(LimitChange::MaxInFlight(4)));
-        assert_eq!(limit("jitter=true"), Ok(LimitChange::Jitter(true)));
-        for wrong in ["", "max_in_flight", "max_in_flight=x", "nothing=1"] {
-            assert!(limit(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(breaker("trip"), Ok(BreakerOverride::Trip));
-        assert!(breaker("open").is_err());
-        assert!(flag("legal_analyst=on@round:2").is_err());
     }
 }

@@ -33,6 +33,19 @@ pub fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Whether standard input is a terminal.
+pub fn stdin_is_terminal() -> bool {
+    io::stdin().is_terminal()
+}
+
+/// Whether plain mode is on: no style reaches any stream.
+static PLAIN: AtomicBool = AtomicBool::new(false);
+
+/// Switches styles off for the whole program.
+pub fn use_plain() {
+    PLAIN.store(true, Ordering::Relaxed);
+}
+
 /// Standard output as it is, without a buffer, for data that a program reads: exported logs, JSON,
 /// pictures, scripts.
 pub struct Stdout(io::Result<File>);
@@ -208,7 +221,8 @@ impl StreamStyle {
     /// The style for a stream that is a terminal, or not.
     pub fn new(is_terminal: bool, theme: Theme, ascii: bool) -> Self {
         let depth = TerminalFeatures::detect().depth;
-        let colour = is_terminal && depth != ColourDepth::Mono;
+        let is_plain = PLAIN.load(Ordering::Relaxed);
+        let colour = is_terminal && depth != ColourDepth::Mono && !is_plain;
         Self { theme: theme.with_depth(depth), colour, glyphs: Glyphs::new(ascii) }
     }
 

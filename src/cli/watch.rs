@@ -106,8 +106,8 @@ pub struct ListenArgs {
 
 impl WatchArgs {
     /// Whether it runs without the dashboard.
-    pub fn is_headless(&self) -> bool {
-        self.headless || self.format.is_some() || !streams::stdout_is_terminal()
+    pub fn is_headless(&self, global: &Global) -> bool {
+        self.headless || self.format.is_some() || !global.can_be_interactive()
     }
 
     /// Whether an agent at an address is watched, and no program.

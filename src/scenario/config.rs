@@ -415,6 +415,8 @@ pub struct UiDefaults {
     pub ascii: Option<bool>,
     /// Whether spinners and sparklines move.
     pub animation: Option<bool>,
+    /// Whether the dashboard is lines of text.
+    pub plain: Option<bool>,
     /// Whether the terminal's title says what the runs do.
     pub title: Option<bool>,
     /// How the terminal tells that a run has ended or waits for somebody.
@@ -459,6 +461,8 @@ record! {
         ascii: bool = optional,
         /// Whether spinners and sparklines move.
         animation: bool = optional,
+        /// Whether the dashboard is lines of text, as with `--plain`.
+        plain: bool = optional,
         /// Whether the terminal's title says what the runs do.
         title: bool = optional,
         /// How the terminal tells that a run has ended, or waits at a breakpoint.
@@ -474,8 +478,8 @@ impl UiTable {
             let name = theme.value.text.trim().to_owned();
             ConfiguredTheme { name, place: format!("{line}:{column}") }
         });
-        let Self { ascii, animation, title, notify, .. } = self;
-        UiDefaults { theme, ascii, animation, title, notify }
+        let Self { ascii, animation, plain, title, notify, .. } = self;
+        UiDefaults { theme, ascii, animation, plain, title, notify }
     }
 }
 
@@ -580,6 +584,7 @@ output = 0
 theme = "light"
 ascii = true
 animation = false
+plain = true
 title = false
 notify = "osc9"
 
@@ -632,6 +637,7 @@ content = true
         );
         let theme = ConfiguredTheme { name: "light".into(), place: "config.toml:21:9".into() };
         let told = UiDefaults {
+            plain: Some(true),
             title: Some(false),
             notify: Some(NotifyBy::Osc9),
             ..UiDefaults::default()
@@ -666,9 +672,9 @@ content = true
         assert_eq!(
             keys,
             [
-                of("step", 34, vec![key("x", "34:8")]),
-                of("flags", 35, vec![key("f", "35:10"), key("ctrl-f", "35:15")]),
-                of("kill", 36, Vec::new()),
+                of("step", 35, vec![key("x", "35:8")]),
+                of("flags", 36, vec![key("f", "36:10"), key("ctrl-f", "36:15")]),
+                of("kill", 37, Vec::new()),
             ]
         );
     }

@@ -334,9 +334,20 @@ impl Drop for KeysOfTest {
     }
 }
 
+/// The words of plain mode, where words take the place of keys.
+static TYPED: OnceLock<fn(Action) -> Option<&'static str>> = OnceLock::new();
+
+/// Names words in place of keys in every sentence of the process.
+pub(crate) fn use_words(word_of: fn(Action) -> Option<&'static str>) {
+    let _ = TYPED.set(word_of);
+}
+
 /// The name of an action's first key in a sentence: `Enter`, `r`. An action without a key is named
-/// as the list of commands finds it: `:reload`.
+/// as the list of commands finds it: `:reload`. In plain mode it is the word for the action.
 pub(crate) fn key_of(action: Action) -> String {
+    if let Some(word) = TYPED.get().and_then(|word_of| word_of(action)) {
+        return word.to_owned();
+    }
     let keys = in_use();
     match (keys.keys(action).first(), keys.keys(Action::Commands).first()) {
         (Some(key), _) => key.label(true).into_owned(),

@@ -3,6 +3,7 @@
 //! goes out as effects ([`effect`]). [`render`] draws the state into cells and changes nothing.
 
 pub mod action;
+pub mod by_word;
 pub mod chrome;
 pub mod comparison;
 pub mod effect;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::by_word::ByWord;
 use super::effect::{KeptChange, LaunchRequest, RequestId};
 use super::form::fork::ForkOffer;
 use super::form::models::{LiveQueryResult, OfferedModels};
@@ -19,6 +20,8 @@ use crate::words::comparison::runs::ComparedRuns;
 #[derive(Debug)]
 pub enum Msg {
     Key(KeyPress),
+    /// What a typed word asks for, where there is no screen for keys.
+    Word(Box<ByWord>),
     /// Text was pasted; this is all of it.
     Paste(String),
     /// A mouse event.

@@ -66,6 +66,12 @@ impl Notices {
         (self.list.len() as u64).saturating_sub(1) + self.dropped
     }
 
+    /// Takes all of them, the newest last: a reader of lines has seen them then.
+    pub(crate) fn take(&mut self) -> Vec<Notice> {
+        self.dropped = 0;
+        std::mem::take(&mut self.list).into()
+    }
+
     /// Removes the current one; returns whether there was one.
     pub fn dismiss(&mut self) -> bool {
         let was = self.list.pop_back().is_some();

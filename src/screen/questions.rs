@@ -159,7 +159,7 @@ pub(super) fn args_bytes(value: &Value) -> usize {
 }
 
 /// Whether a question is about a call that cannot be undone.
-pub(super) fn is_irreversible(asked: &QuestionAsked) -> bool {
+pub(crate) fn is_irreversible(asked: &QuestionAsked) -> bool {
     matches!(asked.subject, Subject::ToolCall { effects: Effects::Irreversible, .. })
 }
 

@@ -15,7 +15,7 @@ use super::run::{InputOutcome, PageShape, RunPage, earlier, layout};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW, ScreenPlace};
 use super::windows::confirm::Confirm;
 use super::windows::{Overlay, card, inbox, message};
-use super::{comparison, input, launch, mouse, questions, strip, tour};
+use super::{by_word, comparison, input, launch, mouse, questions, strip, tour};
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId, Seq};
 use crate::log::world::run_row::RunStatus;
@@ -41,9 +41,10 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
     state.now = now;
     let gone = state.notices.expire(now) | expire_interrupt(state);
     let before = state.place();
-    let is_input = matches!(msg, Msg::Key(_) | Msg::Mouse(_) | Msg::Paste(_));
+    let is_input = matches!(msg, Msg::Key(_) | Msg::Word(_) | Msg::Mouse(_) | Msg::Paste(_));
     let mut update = match msg {
         Msg::Key(key) => input::on_key(state, key),
+        Msg::Word(word) => by_word::on_word(state, *word),
         Msg::Paste(text) => input::on_paste(state, &text),
         Msg::Mouse(mouse) => mouse::on_mouse(state, mouse),
         Msg::Resize { cols, rows } => {

@@ -157,19 +157,8 @@ impl Console for Tty {
         self.screen.enter()
     }
 
-    #[cfg(unix)]
     fn stop(&mut self) -> bool {
-        use rustix::process::{Signal, kill_current_process_group};
-        // The whole group, as a terminal's Ctrl-Z does: a launcher before it, such as npm's, must stop too, or
-        // the shell never gets the terminal back.
-        kill_current_process_group(Signal::STOP)
-            .inspect_err(|error| tracing::warn!("cannot suspend: {error}"))
-            .is_ok()
-    }
-
-    #[cfg(not(unix))]
-    fn stop(&mut self) -> bool {
-        false
+        stop_process()
     }
 
     fn pager(&self) -> Pager {
@@ -195,6 +184,23 @@ impl Console for Tty {
     fn end_taken(&self) {
         self.watchdog.end_taken();
     }
+}
+
+/// Suspends the program, and returns when it resumes. `false`: it could not be suspended.
+#[cfg(unix)]
+pub(crate) fn stop_process() -> bool {
+    use rustix::process::{Signal, kill_current_process_group};
+    // The whole group, as a terminal's Ctrl-Z does: a launcher before it, such as npm's, must stop too, or
+    // the shell never gets the terminal back.
+    kill_current_process_group(Signal::STOP)
+        .inspect_err(|error| tracing::warn!("cannot suspend: {error}"))
+        .is_ok()
+}
+
+/// Suspends the program, which this system cannot.
+#[cfg(not(unix))]
+pub(crate) fn stop_process() -> bool {
+    false
 }
 
 /// The program that has the terminal.

@@ -304,6 +304,7 @@ ui
   theme             light                                 the configuration
   ascii             yes                                   the command line
   animation         no                                    the configuration
+  plain             no                                    the default
   title             yes                                   the default
   notify            bell                                  the configuration
 

@@ -42,6 +42,7 @@ mod new_scenario;
 mod peers;
 mod people;
 mod pictures;
+mod plain;
 mod prompt_files;
 mod read_only_home;
 mod research_web;

@@ -12,6 +12,7 @@ mod keys;
 mod models;
 mod peers;
 mod people;
+mod plain;
 #[path = "../support/program.rs"]
 mod support;
 mod terminal;

@@ -309,7 +309,7 @@ impl Terminal {
         assert!(!screen.bracketed_paste(), "no bracketed paste");
         assert_eq!(screen.mouse_protocol_mode(), MouseProtocolMode::None, "no mouse");
         let text = String::from_utf8_lossy(&output.bytes);
-        let focus = text.rfind("\u{1b}[?1004h") < text.rfind("\u{1b}[?1004l");
+        let focus = text.rfind("\u{1b}[?1004h") <= text.rfind("\u{1b}[?1004l");
         assert!(focus, "no focus events");
         let titles = |code| text.matches(code).count();
         assert_eq!(titles("\u{1b}[22;2t"), titles("\u{1b}]2;\u{1b}\\\u{1b}[23;2t"), "the title");

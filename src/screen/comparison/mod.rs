@@ -411,7 +411,8 @@ fn is_live(state: &AppState, run: &RunId) -> bool {
     }
 }
 
-fn request(state: &mut AppState, left: RunId, right: RunId) -> Update {
+/// Asks the shell to compare two runs.
+pub(super) fn request(state: &mut AppState, left: RunId, right: RunId) -> Update {
     let request = state.next_request();
     let live = [is_live(state, &left), is_live(state, &right)];
     let sources = [source(state, left.clone(), request), source(state, right.clone(), request)];

@@ -256,6 +256,23 @@ impl TextField {
         }
     }
 
+    /// Replaces the text as if it were typed anew.
+    ///
+    /// # Errors
+    /// It does not fit.
+    pub(crate) fn replace(&mut self, text: &str) -> Result<(), String> {
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(format!("it has {} bytes, and may have {MAX_TEXT_BYTES}", text.len()));
+        }
+        if !self.lines && text.contains('\n') {
+            return Err("it takes one line".to_owned());
+        }
+        let mut empty = Self::new("", self.lines);
+        empty.on_paste(text);
+        self.area = empty.area;
+        Ok(())
+    }
+
     /// Takes a key; returns whether the text or the cursor may have changed.
     pub fn on_key(&mut self, key: KeyPress) -> bool {
         let Some(input) = input(key) else { return false };
@@ -310,6 +327,22 @@ impl TextField {
     }
 }
 
+/// The place of a choice that is named, by its text, the start of its text or its number from 1.
+///
+/// # Errors
+/// It names none.
+pub(crate) fn choice_of(choices: &[String], text: &str) -> Result<usize, String> {
+    let same = |choice: &String| choice.eq_ignore_ascii_case(text);
+    let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let begins = || {
+        let mut fits = choices.iter().enumerate().filter(|(_, choice)| choice.starts_with(text));
+        fits.next().filter(|_| !text.is_empty() && fits.next().is_none()).map(|(at, _)| at)
+    };
+    let found = choices.iter().position(same).or_else(begins);
+    let found = found.or(number.filter(|at| *at < choices.len()));
+    found.ok_or_else(|| format!("it takes {}", choices.join(", ")))
+}
+
 fn area(text: &str) -> TextArea<'static> {
     let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
     area.set_wrap_mode(WrapMode::WordOrGlyph);
@@ -362,6 +395,27 @@ impl Field {
             FieldValue::Model { text, .. } => text.clone(),
             FieldValue::Button => String::new(),
         }
+    }
+
+    /// Takes a value as a typed word gives it.
+    ///
+    /// # Errors
+    /// What it takes instead.
+    pub(super) fn set(&mut self, text: &str) -> Result<(), String> {
+        match &mut self.value {
+            FieldValue::Text(field) => field.replace(text)?,
+            FieldValue::Choice { choices, at, .. } => *at = choice_of(choices, text)?,
+            FieldValue::Switch { on, .. } => {
+                *on = match text {
+                    "on" | "true" | "yes" => true,
+                    "off" | "false" | "no" => false,
+                    _ => return Err("it takes on or off".to_owned()),
+                }
+            }
+            FieldValue::Model { text: model, .. } => text.clone_into(model),
+            FieldValue::Button => return Err("it has no value".to_owned()),
+        }
+        Ok(())
     }
 
     /// Selects the next or previous choice, or flips the switch; returns whether the field has

@@ -241,6 +241,20 @@ impl LaunchForm {
         }
     }
 
+    /// Gives a field this value: a text, one of its choices or its number, on or off.
+    ///
+    /// # Errors
+    /// The field does not take it.
+    pub(crate) fn set(&mut self, id: &FieldId, text: &str) -> Result<(), String> {
+        let Some(field) = self.fields.get_mut(id) else { return Err("no such field".to_owned()) };
+        field.set(text)?;
+        if *id == FieldId::Boundary {
+            self.take_boundary();
+        }
+        self.revalidate();
+        Ok(())
+    }
+
     /// Handles an action; returns whether it had an effect here.
     pub fn on_action(&mut self, action: Action) -> bool {
         if action == Action::Press && self.fields.is_on_text() {

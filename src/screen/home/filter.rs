@@ -162,6 +162,11 @@ impl SaidSearch {
         self.wanted != self.asked
     }
 
+    /// Whether the answer of the store is not complete.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.is_due() || self.request.is_some()
+    }
+
     /// Asks the store; an earlier question needs no answer any more.
     pub(crate) fn ask(&mut self, request: RequestId) -> Effect {
         self.asked = self.wanted.clone();

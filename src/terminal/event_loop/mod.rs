@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use self::announcer::Announcer;
 use self::handover::{TerminalHandoff, TerminalProgram, end_of};
 use super::console::Console;
-use super::effects::{EffectResult, Services, TerminalEffect, execute, scenario_files};
+use super::effects::{EffectResult, News, Services, TerminalEffect, execute, scenario_files};
 use super::feed::{Batch, Feed, LiveTextWatcher};
 use super::input;
 use super::surface::Surface;
@@ -48,7 +48,7 @@ pub const FRAME: Duration = Duration::from_nanos(33_333_334);
 pub const KEY_FRAME: Duration = Duration::from_nanos(FRAME.as_nanos() as u64 / 4);
 
 /// The dashboard's time at its start: a run that is continued from its log began before it.
-const CLOCK_AT_START: Duration = Duration::from_secs(10 * 365 * 86_400);
+pub(crate) const CLOCK_AT_START: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// Minimum number of events that a page keeps, even if it is far behind its log.
 pub const KEPT_EVENTS: u64 = 8_192;
@@ -307,29 +307,22 @@ impl<C: Console> DashboardLoop<C> {
     }
 
     fn on_answer(&mut self, answer: EffectResult) -> io::Result<()> {
+        match answer.into_news(self.now()) {
+            Ok(News { msgs, log }) => {
+                msgs.into_iter().for_each(|msg| self.update(msg));
+                if let Some((run, facts)) = log {
+                    self.feed.follow(run, *facts);
+                }
+            }
+            Err(answer) => self.on_request(answer)?,
+        }
+        Ok(())
+    }
+
+    /// Does what a result asks of the terminal.
+    fn on_request(&mut self, answer: EffectResult) -> io::Result<()> {
         match answer {
-            EffectResult::Msg(msg) => self.update(msg),
             EffectResult::Bytes(bytes) => self.terminal.backend_mut().send(bytes),
-            EffectResult::Started { request, run, facts, launch } => {
-                let zero = self.now().saturating_sub(run.bus().now().duration());
-                self.update(Msg::Started { request, run: run.id().clone(), zero, launch });
-                self.feed.follow(run.id().clone(), *facts);
-            }
-            EffectResult::Clock(run, age) => {
-                self.update(Msg::Clock(run, self.now().saturating_sub(age)))
-            }
-            EffectResult::Attached { request, run, age, facts, launch, remote } => {
-                let zero = self.now().saturating_sub(age);
-                self.update(Msg::Started { request, run: run.clone(), zero, launch });
-                self.update(Msg::Remote { run: run.clone(), remote });
-                self.feed.follow(run, *facts);
-            }
-            EffectResult::Followed { run, age, facts, launch, remote } => {
-                let zero = self.now().saturating_sub(age);
-                self.update(Msg::Followed { run: run.clone(), zero, launch });
-                self.update(Msg::Remote { run: run.clone(), remote });
-                self.feed.follow(run, *facts);
-            }
             EffectResult::Signal(signal) => self.on_signal(signal)?,
             EffectResult::Edit(path) => self.handoff = Some(TerminalHandoff::Edit(path)),
             EffectResult::EditArgs(file) => self.handoff = Some(TerminalHandoff::EditArgs(file)),
@@ -340,6 +333,11 @@ impl<C: Console> DashboardLoop<C> {
             EffectResult::Stuck => loop {
                 std::thread::park();
             },
+            EffectResult::Msg(_)
+            | EffectResult::Started { .. }
+            | EffectResult::Clock(..)
+            | EffectResult::Attached { .. }
+            | EffectResult::Followed { .. } => {}
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser as _;
 
 use crate::cli::args::Cli;
+use crate::cli::plain::words::words_markdown;
 use crate::screen::windows::help::keys_markdown;
 
 /// The variable with which the pages are written instead of compared.
@@ -29,6 +30,7 @@ const PARTS: &[PagePart] = &[
     ("exit codes", tables::exit_codes),
     ("keys", keys_markdown),
     ("own attributes", tables::own_attributes),
+    ("plain words", words_markdown),
     ("providers", tables::providers),
     ("scenario keys", file_keys::scenarios),
     ("shipped scenarios", tables::shipped_scenarios),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::base::visible::is_hostile;
 use crate::log::event::kind::{Answer, Subject};
 use crate::log::facts::collaboration::Stance;
-use crate::screen::form::fields::{TextField, shown_value};
+use crate::screen::form::fields::{TextField, choice_of, shown_value};
 use crate::screen::key::{KeyCode, KeyPress};
 
 /// Rows of a text of several lines.
@@ -124,6 +124,20 @@ impl AnswerField {
             AnswerValue::Text(text) => text.text(),
             AnswerValue::Choice { choices, at, .. } => {
                 choices.get(*at).cloned().unwrap_or_default()
+            }
+        }
+    }
+
+    /// Gives it a value as it is typed in a line.
+    ///
+    /// # Errors
+    /// What it takes instead.
+    pub(crate) fn set(&mut self, text: &str) -> Result<(), String> {
+        match &mut self.value {
+            AnswerValue::Text(field) => field.replace(text),
+            AnswerValue::Choice { choices, at, .. } => {
+                *at = choice_of(choices, text)?;
+                Ok(())
             }
         }
     }

@@ -1,0 +1,554 @@
+//! From a typed line to what it does.
+
+use super::PlainLoop;
+use super::Waiting;
+use super::answers::{Dialog, number_of};
+use super::tell::{LineLevel, form_fields, form_lines, problem_lines};
+use super::words::{Does, WORDS, Word, WordGroup, parse};
+use crate::base::name::{FlagName, ToolName};
+use crate::cli::args::boundary;
+use crate::cli::command_words::{breaker, check, fault, limit};
+use crate::log::event::kind::Initiator;
+use crate::log::event::{Command, RunId};
+use crate::log::facts::agents::{RosterChange, RosterCommand};
+use crate::scenario::read::suggest_name;
+use crate::scenario::spec::tool::FaultKind;
+use crate::scenario::templates;
+use crate::screen::by_word::ByWord;
+use crate::screen::form::fields::choice_of;
+use crate::screen::form::{FieldId, FieldValue};
+use crate::screen::run::RunPage;
+use crate::screen::windows::Overlay;
+use crate::screen::windows::members::{MembersRow, is_entry, is_member, member_rows};
+use crate::screen::{Action, Effect};
+
+/// Words that a question of the program or an open form does not keep waiting.
+const BESIDE_FORMS: [WordGroup; 3] = [WordGroup::Answer, WordGroup::Look, WordGroup::Program];
+
+impl PlainLoop {
+    /// Takes a typed line.
+    pub(super) fn on_line(&mut self, line: &str) {
+        if self.take_dialog_line(line) {
+            return;
+        }
+        if line.trim().is_empty() {
+            return self.tell_place();
+        }
+        match parse(line) {
+            Ok((word, rest)) => self.carry_out(word, rest, line),
+            Err(why) => match self.named(line.trim()) {
+                Some(word) => self.by(word),
+                None => self.out.line(&why),
+            },
+        }
+    }
+
+    /// What a line without a word names: at home a scenario or a run.
+    fn named(&self, line: &str) -> Option<ByWord> {
+        if self.state.visible_run().is_some() || !self.state.overlays.is_empty() {
+            return None;
+        }
+        if let Ok(path) = self.scenario(line) {
+            return Some(ByWord::ActOnScenario(path, Action::Open));
+        }
+        self.run_named(line).ok().map(ByWord::Show)
+    }
+
+    fn carry_out(&mut self, word: &'static Word, rest: &str, line: &str) {
+        let asks = matches!(self.state.overlays.last(), Some(Overlay::Confirm(_)));
+        let is_form = matches!(self.state.overlays.last(), Some(Overlay::Form(_)));
+        let beside = BESIDE_FORMS.contains(&word.group) && word.does != Does::Suspend;
+        if asks && !matches!(word.does, Does::Yes | Does::No | Does::Help | Does::Cancel) {
+            return self.out.line("a question is open: type yes or no first");
+        }
+        let of_form = matches!(
+            word.does,
+            Does::Form | Does::Set | Does::Start | Does::Cancel | Does::Models | Does::CommandLine
+        );
+        if is_form && !beside && !of_form {
+            return self.out.line("a form is open: start or cancel it first");
+        }
+        let (first, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let more = more.trim();
+        let done = match word.does {
+            Does::Scenarios => self.list_scenarios(rest),
+            Does::Start if is_form && rest.is_empty() => {
+                self.by(ByWord::Act(Action::Start));
+                self.tell_form_problems();
+                Ok(())
+            }
+            Does::Start if rest.is_empty() => Err("say what: start NAME".to_owned()),
+            Does::Start => self.on_scenario(rest, Action::Open),
+            Does::New if rest.is_empty() && self.state.visible_run().is_none() => {
+                Err("say of what: new NAME".to_owned())
+            }
+            Does::New if rest.is_empty() => self.act(Action::NewRun),
+            Does::New => self.on_scenario(rest, Action::NewRun),
+            Does::Form => self.with_form(|form| Ok(form_lines(form))),
+            Does::Models => self.with_form(|form| {
+                let lists = form.models.lists_in_order();
+                let names = lists.iter().flat_map(|(list, ..)| {
+                    (0..).map_while(|at| form.models.name(*list, at)).map(str::to_owned)
+                });
+                let names: Vec<String> = names.collect();
+                match names.is_empty() {
+                    true => Err("no list of models: set Replies live asks for one".to_owned()),
+                    false => Ok(names),
+                }
+            }),
+            Does::CommandLine => self.with_form(|form| match form.is_startable() {
+                true => Ok(vec![form.command_line()]),
+                false => Err("fix the fields with errors first".to_owned()),
+            }),
+            Does::Set => self.set_field(rest),
+            Does::Cancel => {
+                match self.state.overlays.is_empty() {
+                    true => self.out.line("nothing is open"),
+                    false => self.by(ByWord::Act(Action::Cancel)),
+                }
+                Ok(())
+            }
+            Does::Template if rest.is_empty() => {
+                for it in templates() {
+                    self.out.line(&format!("{}: {}", it.pattern, it.about));
+                }
+                Ok(())
+            }
+            Does::Template => match templates().iter().find(|it| it.pattern == rest) {
+                Some(it) => {
+                    let pattern = it.pattern.clone();
+                    self.by(ByWord::Do(Effect::NewScenario { pattern }));
+                    Ok(())
+                }
+                None => {
+                    let known = templates().iter().map(|it| it.pattern.as_str());
+                    Err(format!("no pattern {rest}: {}", suggest_name(rest, known)))
+                }
+            },
+            Does::Edit if rest.is_empty() => Err("say what: edit NAME".to_owned()),
+            Does::Edit => self.on_scenario(rest, Action::Edit),
+            Does::Reload => self.act(Action::Rescan),
+            Does::Pause | Does::Resume => self.pause_or_resume(word.does, rest),
+            Does::Step => self.send(Command::Step),
+            Does::StepRound => self.send(Command::StepRound),
+            Does::Break if rest.is_empty() => self.act(Action::Breakpoint),
+            Does::Break => boundary(first).and_then(|at| match more {
+                "" => self.send(Command::Break { at, set: true }),
+                "off" => self.send(Command::Break { at, set: false }),
+                _ => Err(usage(word)),
+            }),
+            Does::Flags => self.list_flags(),
+            Does::Flag => self.switch_flag(word, first, more),
+            Does::Undo => {
+                let run = self.state.visible_run();
+                let flag =
+                    run.filter(|page| self.state.pending_flags.can_undo(page.id(), page.world()));
+                match flag.map(|page| page.id().clone()) {
+                    Some(run) => {
+                        self.by(ByWord::UndoFlag(run));
+                        Ok(())
+                    }
+                    None => match self.state.history.last_removed().cloned() {
+                        Some(run) => {
+                            self.by(ByWord::Do(Effect::RestoreKept(run)));
+                            Ok(())
+                        }
+                        None => Err("no flag change and no removed run to undo".to_owned()),
+                    },
+                }
+            }
+            Does::Faults => self.list_faults(rest),
+            Does::Fault => self.inject(word, first, more),
+            Does::Limit => self.limit(word, first, more),
+            Does::Parallel => match rest.parse() {
+                Ok(max_parallel) if max_parallel > 0 => {
+                    self.send(Command::SetParallel { max_parallel, by: Initiator::You })
+                }
+                _ => Err(usage(word)),
+            },
+            Does::Breaker => breaker(more).and_then(|action| {
+                self.send(Command::Breaker { tool: first.into(), action, by: Initiator::You })
+            }),
+            Does::Members => self.list_members(),
+            Does::Member => self.change_member(word, rest),
+            Does::Say if rest.is_empty() => {
+                self.dialog = Some(Dialog::Message(Vec::new()));
+                self.out.line("type its lines, and a single point as the last one");
+                Ok(())
+            }
+            Does::Say => {
+                self.by(ByWord::Message(rest.to_owned()));
+                Ok(())
+            }
+            Does::Unsay => {
+                self.by(ByWord::Message(String::new()));
+                Ok(())
+            }
+            Does::Kill if rest == "all" => {
+                let screen = std::mem::replace(
+                    &mut self.state.screen,
+                    crate::screen::state::ActiveScreen::Home,
+                );
+                self.screen = self.state.screen.clone();
+                self.by(ByWord::Act(Action::Kill));
+                self.state.screen = screen.clone();
+                self.screen = screen;
+                Ok(())
+            }
+            Does::Kill => self.here().map(|_| ()).and_then(|()| self.act(Action::Kill)),
+            Does::Fork | Does::Rerun => {
+                let action = if word.does == Does::Fork { Action::Fork } else { Action::Rerun };
+                let run = match rest {
+                    "" => self.here().map(|page| page.id().clone()),
+                    name => self.run_named(name),
+                };
+                run.map(|run| self.by(ByWord::ActOn(run, action)))
+            }
+            Does::Questions => self.list_questions(),
+            Does::Question => self.print_question(rest),
+            Does::AnswerQuestion => {
+                self.answer(rest);
+                Ok(())
+            }
+            Does::Suggest => match number_of(rest) {
+                Some((number, _)) => self.question(number).map(|(key, _)| {
+                    self.by(ByWord::Do(Effect::Suggest { run: key.run, id: key.id }));
+                }),
+                None => Err(usage(word)),
+            },
+            Does::Withdraw => match number_of(rest) {
+                Some((number, _)) => self.send(Command::WithdrawApproval {
+                    id: crate::log::event::kind::QuestionId(number),
+                    by: Initiator::You,
+                }),
+                None => Err(usage(word)),
+            },
+            Does::Yes | Does::No => {
+                self.say_yes_or_no(word.does == Does::Yes);
+                Ok(())
+            }
+            Does::Status => {
+                self.tell_place();
+                Ok(())
+            }
+            Does::Show if rest.is_empty() => self.list_panes(),
+            Does::Show => self.shown(rest).map(|text| self.out.block(&text)),
+            Does::Tools => self.shown("breakers").map(|text| self.out.block(&text)),
+            Does::Save if rest.is_empty() => Err(usage(word)),
+            Does::Save if rest == "markdown" => self.act(Action::CopyMarkdown),
+            Does::Save => self.shown(rest).map(|text| self.save(rest, text)),
+            Does::Events => self.list_events(rest),
+            Does::Lines => {
+                self.level = match rest {
+                    "off" => LineLevel::Off,
+                    "notable" => LineLevel::Notable,
+                    "all" => LineLevel::All,
+                    _ => return self.out.line(&usage(word)),
+                };
+                self.out.line(&format!("lines: {rest}"));
+                Ok(())
+            }
+            Does::Inspect | Does::Prompt | Does::Raw => self.inspect(word, rest, line),
+            Does::Cause => self.cause(rest),
+            Does::At => self.at(rest),
+            Does::Compare => self.compare(word, first, more),
+            Does::Runs => self.filter_runs(rest),
+            Does::Search if rest.is_empty() => Err(usage(word)),
+            Does::Search => {
+                let words: Vec<_> =
+                    rest.split_whitespace().map(|it| format!("said:{it}")).collect();
+                self.filter_runs(&words.join(" "))
+            }
+            Does::Sort => self.sort(rest),
+            Does::Open if rest.is_empty() => Err(usage(word)),
+            Does::Open => self.run_named(rest).map(|run| self.by(ByWord::Show(run))),
+            Does::Next => self.act(Action::NextRun),
+            Does::Previous => self.act(Action::PrevRun),
+            Does::Home if self.state.visible_run().is_none() => {
+                self.tell_place();
+                Ok(())
+            }
+            Does::Home => self.act(Action::Back),
+            Does::Export => self.here().map(|_| ()).and_then(|()| self.act(Action::Export)),
+            Does::Picture => self.act(Action::Picture),
+            Does::Pin | Does::Remove if rest.is_empty() => Err(usage(word)),
+            Does::Pin => self.run_named(rest).map(|run| self.by(ByWord::ActOn(run, Action::Pin))),
+            Does::Remove => {
+                self.run_named(rest).map(|run| self.by(ByWord::ActOn(run, Action::Remove)))
+            }
+            Does::Wait => self.wait_for(word, rest),
+            Does::Help => self.help(rest),
+            Does::Suspend => self.act(Action::Suspend),
+            Does::Quit => {
+                if is_form {
+                    self.state.overlays.clear();
+                }
+                self.act(Action::Quit)
+            }
+        };
+        if let Err(why) = done {
+            self.out.line(&why);
+        }
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), String> {
+        self.by(ByWord::Act(action));
+        Ok(())
+    }
+
+    /// The run that is looked at.
+    pub(super) fn here(&self) -> Result<&RunPage, String> {
+        self.state
+            .visible_run()
+            .ok_or_else(|| "no run is open: start NAME starts one, open RUN goes to one".to_owned())
+    }
+
+    /// Sends a command to the run here, if the run has what it names.
+    fn send(&mut self, command: Command) -> Result<(), String> {
+        let page = self.here()?;
+        let run = page.id().clone();
+        if page.kept.is_some() {
+            return Err(format!("{run} is a kept run: nothing of it can be changed"));
+        }
+        if !page.world().progress.is_live() {
+            return Err(format!("{run} has ended: nothing of it can be changed"));
+        }
+        check(&command, page.world()).map_err(|why| format!("{run}: {why}"))?;
+        self.command(run, command);
+        Ok(())
+    }
+
+    fn pause_or_resume(&mut self, does: Does, rest: &str) -> Result<(), String> {
+        let pauses = does == Does::Pause;
+        let by = Initiator::You;
+        if rest == "all" {
+            let live = self.state.live_runs().map(|page| page.id().clone());
+            let runs: Vec<RunId> = live.collect();
+            if runs.is_empty() {
+                return Err("no run is live".to_owned());
+            }
+            for run in runs {
+                let command = if pauses { Command::Pause { by } } else { Command::Resume { by } };
+                self.command(run, command);
+            }
+            return Ok(());
+        }
+        let page = self.here()?;
+        if !pauses && page.kept.is_some() {
+            return self.act(Action::PauseResume);
+        }
+        self.send(if pauses { Command::Pause { by } } else { Command::Resume { by } })
+    }
+
+    fn switch_flag(&mut self, word: &Word, name: &str, to: &str) -> Result<(), String> {
+        let page = self.here()?;
+        let on = match to {
+            "on" => true,
+            "off" => false,
+            _ => return Err(usage(word)),
+        };
+        let (run, world) = (page.id().clone(), page.world());
+        let known = world.settings.flags.iter().map(|flag| flag.name.as_str());
+        if !world.settings.flags.iter().any(|flag| flag.name.as_str() == name) {
+            return Err(format!("no flag {name}: {}", suggest_name(name, known)));
+        }
+        self.by(ByWord::Flag(run, FlagName::from(name), on));
+        Ok(())
+    }
+
+    /// `fault llm latency 800`, `fault llm errors off`.
+    fn inject(&mut self, word: &Word, tool: &str, rest: &str) -> Result<(), String> {
+        let (kind, value) = match rest.split_once([' ', '=']) {
+            Some((kind, value)) => (kind, value.trim()),
+            None => (rest, ""),
+        };
+        if kind.is_empty() {
+            return Err(usage(word));
+        }
+        let (tool, by) = (ToolName::from(tool), Initiator::You);
+        if value == "off" {
+            let found = FaultKind::ALL.into_iter().find(|it| it.word() == kind);
+            let known = FaultKind::ALL.map(|it| it.word());
+            let kind =
+                found.ok_or_else(|| format!("no fault {kind}: {}", suggest_name(kind, known)))?;
+            return self.send(Command::RemoveFault { tool, kind, by });
+        }
+        let text = if value.is_empty() { kind.to_owned() } else { format!("{kind}={value}") };
+        let fault = fault(&text)?;
+        self.send(Command::Inject { tool, fault, by })
+    }
+
+    fn limit(&mut self, word: &Word, tool: &str, rest: &str) -> Result<(), String> {
+        let Some((name, value)) = rest.split_once([' ', '=']) else { return Err(usage(word)) };
+        let change = limit(&format!("{name}={}", value.trim()))?;
+        self.send(Command::SetLimit { tool: tool.into(), change, by: Initiator::You })
+    }
+
+    /// `member AGENT join|leave [SWARM]`.
+    fn change_member(&mut self, word: &Word, rest: &str) -> Result<(), String> {
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let (agent, to, swarm) = match words[..] {
+            [agent, to] => (agent, to, None),
+            [agent, to, swarm] => (agent, to, Some(swarm)),
+            _ => return Err(usage(word)),
+        };
+        let world = self.here()?.world();
+        let rows = member_rows(world).into_iter();
+        let entries: Vec<_> = rows
+            .filter_map(|row| match row {
+                MembersRow::Agent(it) => Some(it),
+                MembersRow::Swarm(_) => None,
+            })
+            .filter(|it| swarm.is_none_or(|swarm| it.swarm.as_str() == swarm))
+            .collect();
+        let names = entries.iter().map(|it| it.agent.as_str());
+        let mut fits = entries.iter().filter(|it| it.agent.as_str() == agent);
+        let entry = fits
+            .next()
+            .ok_or_else(|| format!("no agent {agent} here: {}", suggest_name(agent, names)))?;
+        if fits.next().is_some() {
+            return Err(format!("{agent} could be in several swarms: name one of them, too"));
+        }
+        let (swarm, agent) = (entry.swarm.clone(), entry.agent.clone());
+        let change = match (to, is_member(world, entry)) {
+            ("join", true) => return Err(format!("{agent} is a member of {swarm}")),
+            ("leave", false) => return Err(format!("{agent} is no member of {swarm}")),
+            ("leave", true) if is_entry(world, entry) => {
+                return Err(format!("{swarm} starts with {agent}: it cannot leave"));
+            }
+            ("join", false) => RosterChange::Add { agent },
+            ("leave", true) => RosterChange::Remove { agent },
+            _ => return Err(usage(word)),
+        };
+        self.send(Command::Roster(RosterCommand { swarm, change, by: Initiator::You }))
+    }
+
+    /// `set FIELD [VALUE]`.
+    fn set_field(&mut self, rest: &str) -> Result<(), String> {
+        let Some(Overlay::Form(form)) = self.state.overlays.last() else {
+            return Err("no form is open: new NAME opens one".to_owned());
+        };
+        let fields: Vec<_> = form_fields(form).map(|(_, field)| field).collect();
+        let labels: Vec<String> = fields.iter().map(|field| field.label.clone()).collect();
+        // A label may have blanks in it: the longest one that begins the line.
+        let lower = rest.to_lowercase();
+        let begins = |label: &&String| {
+            let label = label.to_lowercase();
+            lower
+                .strip_prefix(label.as_str())
+                .is_some_and(|it| it.is_empty() || it.starts_with(' '))
+        };
+        let longest = labels.iter().filter(begins).max_by_key(|label| label.len());
+        let (name, value) = match longest {
+            Some(label) => (label.as_str(), rest.get(label.len()..).unwrap_or_default()),
+            None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
+        };
+        let at = choice_of(&labels, name).map_err(|why| format!("no field {name}: {why}"))?;
+        let Some(field) = fields.get(at) else { return Ok(()) };
+        let (id, mut value) = (field.id.clone(), value.trim().to_owned());
+        // A boundary by its id, such as round:2.
+        let places =
+            form.fork.as_ref().filter(|_| id == FieldId::Boundary).map(|fork| &fork.places);
+        let place = places.and_then(|places| places.iter().position(|it| it.id.as_str() == value));
+        if let Some(at) = place {
+            value = (at + 1).to_string();
+        }
+        let is_text = matches!(&field.value, FieldValue::Text(text) if text.lines);
+        if value.is_empty() && is_text {
+            self.dialog = Some(Dialog::Field(id, Vec::new()));
+            self.out.line("type its lines, and a single point as the last one");
+            return Ok(());
+        }
+        let label = field.label.clone();
+        self.by(ByWord::Field(id.clone(), value));
+        if let Some(Overlay::Form(form)) = self.state.overlays.last() {
+            let now = form.fields.get(&id).map(|field| field.text()).unwrap_or_default();
+            self.out.line(&format!("{label}: {now}"));
+        }
+        self.tell_form_problems();
+        Ok(())
+    }
+
+    /// Prints the problems of the open form.
+    pub(super) fn tell_form_problems(&mut self) {
+        let Some(Overlay::Form(form)) = self.state.overlays.last() else { return };
+        let lines = problem_lines(form);
+        lines.iter().for_each(|line| self.out.line(line));
+    }
+
+    fn with_form(
+        &mut self,
+        lines: impl FnOnce(&crate::screen::form::LaunchForm) -> Result<Vec<String>, String>,
+    ) -> Result<(), String> {
+        let Some(Overlay::Form(form)) = self.state.overlays.last() else {
+            return Err("no form is open: new NAME opens one".to_owned());
+        };
+        let lines = lines(form)?;
+        lines.iter().for_each(|line| self.out.line(line));
+        Ok(())
+    }
+
+    /// An action on a scenario, by its name or its number in the list.
+    fn on_scenario(&mut self, name: &str, action: Action) -> Result<(), String> {
+        let path = self.scenario(name)?;
+        self.by(ByWord::ActOnScenario(path, action));
+        Ok(())
+    }
+
+    fn compare(&mut self, word: &Word, first: &str, second: &str) -> Result<(), String> {
+        let (left, right) = match (first, second) {
+            ("", _) => {
+                let head = self.here()?.world().head.as_ref();
+                let is_fork = head.is_some_and(|head| {
+                    head.launch.as_ref().is_some_and(|launch| launch.forked.is_some())
+                });
+                return match is_fork {
+                    true => self.act(Action::Compare),
+                    false => Err(usage(word)),
+                };
+            }
+            (one, "") => {
+                let here = self.here()?.id().clone();
+                (here, self.run_named(one)?)
+            }
+            (one, two) => (self.run_named(one)?, self.run_named(two)?),
+        };
+        if left == right {
+            return Err(format!("{left} is the run here: name another one"));
+        }
+        self.by(ByWord::Compare(left, right));
+        Ok(())
+    }
+
+    fn wait_for(&mut self, word: &Word, rest: &str) -> Result<(), String> {
+        let run = self.here()?.id().clone();
+        let events = match rest {
+            "" => None,
+            number => Some(number.trim_start_matches('#').parse().map_err(|_| usage(word))?),
+        };
+        self.wait = Some(Waiting { run, events });
+        Ok(())
+    }
+
+    fn help(&mut self, rest: &str) -> Result<(), String> {
+        if !rest.is_empty() {
+            let (word, _) = parse(rest)?;
+            self.out.line(&format!("{}: {}", word.usage(), word.help));
+            return Ok(());
+        }
+        for group in WordGroup::ALL {
+            self.out.line(group.word());
+            for word in WORDS.iter().filter(|word| word.group == group) {
+                self.out.line(&format!("  {}: {}", word.usage(), word.help));
+            }
+        }
+        self.out.line("Ctrl-C ends the run, and twice it quits. Ctrl-D is quit.");
+        self.out.line("Lines that begin with a number are events: number, time, what happened.");
+        Ok(())
+    }
+}
+
+/// How a word is used.
+pub(super) fn usage(word: &Word) -> String {
+    format!("type: {}", word.usage())
+}

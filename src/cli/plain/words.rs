@@ -1,0 +1,326 @@
+//! The one table of the words of plain mode. `help`, the documents and the reader of lines use it, and a test
+//! compares it with the keys of the dashboard: an action has a word, or a reason why it has none.
+
+use crate::base::worded;
+use crate::scenario::read::suggest_name;
+use crate::screen::Action;
+
+/// The heading under which `help` lists a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordGroup {
+    Start,
+    Steer,
+    Answer,
+    Look,
+    Keep,
+    Program,
+}
+
+worded! { WordGroup + ALL {
+    Start = "Start a run", Steer = "Steer it", Answer = "Answer questions",
+    Look = "Look (never changes a run)", Keep = "Runs and files", Program = "The program",
+} }
+
+/// What a word does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    Scenarios,
+    Start,
+    New,
+    Form,
+    Set,
+    Models,
+    CommandLine,
+    Cancel,
+    Template,
+    Edit,
+    Reload,
+    Pause,
+    Resume,
+    Step,
+    StepRound,
+    Break,
+    Flags,
+    Flag,
+    Undo,
+    Faults,
+    Fault,
+    Limit,
+    Parallel,
+    Breaker,
+    Members,
+    Member,
+    Say,
+    Unsay,
+    Kill,
+    Fork,
+    Rerun,
+    Questions,
+    Question,
+    AnswerQuestion,
+    Suggest,
+    Withdraw,
+    Yes,
+    No,
+    Status,
+    Show,
+    Tools,
+    Events,
+    Lines,
+    Inspect,
+    Prompt,
+    Raw,
+    Cause,
+    At,
+    Compare,
+    Runs,
+    Search,
+    Sort,
+    Open,
+    Next,
+    Previous,
+    Home,
+    Export,
+    Save,
+    Picture,
+    Pin,
+    Remove,
+    Wait,
+    Help,
+    Suspend,
+    Quit,
+}
+
+/// One word.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    pub word: &'static str,
+    /// What follows it: names in capitals stand for something else, brackets for what may be left out.
+    pub takes: &'static str,
+    pub help: &'static str,
+    pub group: WordGroup,
+    pub does: Does,
+    /// The actions of the dashboard that it stands for. Sentences that name a key of these name the word.
+    pub actions: &'static [Action],
+}
+
+const fn word(
+    word: &'static str,
+    takes: &'static str,
+    does: Does,
+    help: &'static str,
+    group: WordGroup,
+    actions: &'static [Action],
+) -> Word {
+    Word { word, takes, help, group, does, actions }
+}
+
+use WordGroup::{Answer as Ask, Keep, Look, Program, Start as Begin, Steer};
+
+/// The table, in the order of `help`.
+#[rustfmt::skip]
+pub static WORDS: &[Word] = &[
+    word("scenarios", "[WORDS]", Does::Scenarios, "list the scenarios, or those that have these words", Begin, &[]),
+    word("start", "[SCENARIO]", Does::Start, "start a scenario by its name or number; alone, start what the form describes", Begin, &[Action::Open, Action::Start]),
+    word("new", "[SCENARIO]", Does::New, "open the launch form: goal, inputs, flags, limits, model", Begin, &[Action::NewRun]),
+    word("form", "", Does::Form, "print the open form again", Begin, &[]),
+    word("set", "FIELD [VALUE]", Does::Set, "fill in a field of the form, by its number or name; without a value its lines follow, and a line with a single point ends them", Begin, &[Action::Press]),
+    word("models", "", Does::Models, "the models that the form offers; set 'Model' to one of them", Begin, &[Action::Take]),
+    word("command", "", Does::CommandLine, "the command line that does what the form does", Begin, &[]),
+    word("cancel", "", Does::Cancel, "close the form, or leave an answer unsent", Begin, &[Action::Cancel]),
+    word("template", "[PATTERN]", Does::Template, "write a new scenario file from the template of a pattern; alone, list the patterns", Begin, &[Action::NewScenario, Action::WriteTemplate]),
+    word("edit", "SCENARIO", Does::Edit, "name the scenario's file, to be edited elsewhere; a shipped one is copied to ./scenarios", Begin, &[Action::Edit]),
+    word("reload", "", Does::Reload, "reload the scenario files", Begin, &[Action::Rescan]),
+
+    word("pause", "[all]", Does::Pause, "pause at the next boundary; all: every live run", Steer, &[Action::PauseResume, Action::PauseAll]),
+    word("resume", "[all]", Does::Resume, "resume; continue a run that was interrupted", Steer, &[Action::PauseResume, Action::PauseAll]),
+    word("step", "", Does::Step, "step to the next boundary", Steer, &[Action::Step]),
+    word("step-round", "", Does::StepRound, "run to the next round", Steer, &[Action::StepRound]),
+    word("break", "[BOUNDARY] [off]", Does::Break, "pause at a boundary, such as round:2; alone, at the next round or dispatch", Steer, &[Action::Breakpoint]),
+    word("flags", "", Does::Flags, "the flags, and what a switch would change", Steer, &[Action::Flags]),
+    word("flag", "NAME on|off", Does::Flag, "switch a flag at the next boundary", Steer, &[Action::Toggle]),
+    word("undo", "", Does::Undo, "undo the last flag change; without one, bring back the run that was removed last", Steer, &[Action::Undo]),
+    word("faults", "[TOOL]", Does::Faults, "faults and limits of a tool, or of all", Steer, &[Action::Faults]),
+    word("fault", "TOOL KIND [VALUE|off]", Does::Fault, "inject a fault, or remove it: latency MS, errors PERCENT[:STATUS], hang, malformed, reset", Steer, &[Action::Toggle, Action::More, Action::Less]),
+    word("limit", "TOOL LIMIT VALUE", Does::Limit, "change a limit; 'faults TOOL' names them", Steer, &[Action::More, Action::Less]),
+    word("parallel", "N", Does::Parallel, "how many tasks run at a time", Steer, &[Action::More, Action::Less]),
+    word("breaker", "TOOL trip|hold|reset|disable", Does::Breaker, "trip it (it opens, then cools down), hold it open, close it and reset its count, or switch it off", Steer, &[Action::BreakerTrip, Action::BreakerHold, Action::BreakerReset, Action::BreakerDisable]),
+    word("members", "", Does::Members, "the members of each swarm, and who could join", Steer, &[Action::Members]),
+    word("member", "AGENT join|leave [SWARM]", Does::Member, "let an agent join a swarm or leave it", Steer, &[Action::Toggle]),
+    word("say", "[TEXT]", Does::Say, "send the session's next message, now or once the run has ended; to a watched program, a line of its input; without a text its lines follow, ended by a point", Steer, &[Action::Message, Action::Send]),
+    word("unsay", "", Does::Unsay, "withdraw the queued message", Steer, &[Action::Clear]),
+    word("kill", "[all]", Does::Kill, "end this run; all: every live run", Steer, &[Action::Kill]),
+    word("fork", "[RUN]", Does::Fork, "a new run continues from a boundary of this one: opens its form", Steer, &[Action::Fork]),
+    word("rerun", "[RUN]", Does::Rerun, "start a run with the settings of this one", Steer, &[Action::Rerun]),
+
+    word("questions", "", Does::Questions, "the open questions of all runs, and the approvals that runs remember", Ask, &[Action::Inbox, Action::NextQuestion, Action::PrevQuestion]),
+    word("question", "N", Does::Question, "a question in full, and how to answer it", Ask, &[Action::OpenCard]),
+    word("answer", "N [ANSWER]", Does::AnswerQuestion, "answer it: yes, no WHY, a choice or its number, a text; edit: field by field; always: yes, also to equal calls from now on; alike: yes to all open ones like it; json OBJECT; alone, it asks for what is needed", Ask, &[
+        Action::Approve, Action::Deny, Action::Pick(0), Action::EditAnswer, Action::EditJson, Action::Submit, Action::Remember, Action::ApproveMarked, Action::Mark,
+    ]),
+    word("suggest", "N", Does::Suggest, "what the script of the scenario would answer", Ask, &[Action::Suggest]),
+    word("withdraw", "N", Does::Withdraw, "forget the remembered approval of question N: such calls are asked about again", Ask, &[Action::WithdrawApproval]),
+    word("yes", "", Does::Yes, "yes, do it", Ask, &[Action::Confirm, Action::Agree]),
+    word("no", "", Does::No, "no, leave it", Ask, &[Action::Decline]),
+
+    word("status", "", Does::Status, "where you are and how far the run is; an empty line does the same", Look, &[]),
+    word("show", "[WHAT]", Does::Show, "a pane as text, or the outcome; alone, what there is", Look, &[Action::Pane(0)]),
+    word("tools", "", Does::Tools, "the tools with their breakers, calls and errors; show has the panes bulkheads and retries", Look, &[Action::Tools]),
+    word("events", "[all] [COUNT] [FILTER]", Does::Events, "the last 20 notable events, or more, or all of them; or those with these words, or for which a condition in CEL holds", Look, &[Action::Filter]),
+    word("lines", "notable|all|off", Does::Lines, "which events are printed as they come", Look, &[Action::EventLevel]),
+    word("inspect", "N [prompt|reply|raw|timing]", Does::Inspect, "event N in full, or the call that it belongs to", Look, &[Action::Inspect]),
+    word("prompt", "N", Does::Prompt, "the exact prompt of the call of event N", Look, &[Action::Prompt]),
+    word("raw", "N", Does::Raw, "event N as JSON", Look, &[Action::Raw]),
+    word("cause", "N", Does::Cause, "the event that caused event N; in research, the quote", Look, &[Action::Cause]),
+    word("at", "[MOMENT]", Does::At, "look at an earlier moment: a boundary, a time such as 4.5s, #N for event N, back, forward, mark back, mark forward; live: the present again; alone, the boundaries", Look, &[Action::ScrubBack, Action::ScrubForward, Action::MarkBack, Action::MarkForward, Action::Bottom]),
+    word("compare", "[RUN] [RUN]", Does::Compare, "compare this run with another one, or two runs; alone, a fork with its parent", Look, &[Action::Compare]),
+
+    word("runs", "[WORDS]", Does::Runs, "list the runs of this session and the kept ones, or those with these words (said:WORD, status:failed)", Keep, &[Action::Filter, Action::Apply]),
+    word("search", "WORDS", Does::Search, "list the runs in which these words were said", Keep, &[Action::Filter]),
+    word("sort", "newest|cost|tokens|time|status", Does::Sort, "sort the list of runs", Keep, &[Action::Sort]),
+    word("open", "RUN", Does::Open, "go to a run, by its id or its number in the list; a kept one is read", Keep, &[Action::Open]),
+    word("previous", "", Does::Previous, "go to the run below this one in the list", Keep, &[Action::PrevRun]),
+    word("next", "", Does::Next, "go to the run above this one in the list", Keep, &[Action::NextRun]),
+    word("home", "", Does::Home, "leave the run, which continues", Keep, &[Action::Back]),
+    word("export", "", Does::Export, "export the run to files; research as Markdown too", Keep, &[Action::Export]),
+    word("save", "WHAT", Does::Save, "write what 'show WHAT' prints to a file; markdown: the run as Markdown", Keep, &[Action::Copy, Action::CopyMarkdown]),
+    word("picture", "", Does::Picture, "export a picture of the dashboard's screen: .svg and .txt", Keep, &[Action::Picture]),
+    word("pin", "RUN", Does::Pin, "pin a kept run, so that it is never removed by itself; again, not", Keep, &[Action::Pin]),
+    word("remove", "RUN", Does::Remove, "remove a kept run; undo brings it back", Keep, &[Action::Remove]),
+
+    word("wait", "[N]", Does::Wait, "read the next line only when the run has ended, is paused or waits for you, or has event N", Program, &[]),
+    word("help", "[WORD]", Does::Help, "the words, or what one of them does", Program, &[Action::Help, Action::Commands, Action::Choose]),
+    word("suspend", "", Does::Suspend, "suspend the program; live runs pause", Program, &[Action::Suspend]),
+    word("quit", "", Does::Quit, "quit; asks when a run is live", Program, &[Action::Quit]),
+];
+
+const NO_CURSOR: &str = "there is no cursor: lists are printed whole, and names and numbers choose";
+
+/// The actions that have no word, each with the reason.
+#[rustfmt::skip]
+pub static NO_WORD: &[(Action, &str)] = &[
+    (Action::Up, NO_CURSOR),
+    (Action::Down, NO_CURSOR),
+    (Action::Left, NO_CURSOR),
+    (Action::Right, NO_CURSOR),
+    (Action::Top, NO_CURSOR),
+    (Action::PageUp, NO_CURSOR),
+    (Action::PageDown, NO_CURSOR),
+    (Action::NextPane, NO_CURSOR),
+    (Action::PrevPane, NO_CURSOR),
+    (Action::Zoom, "there are no panes to enlarge: 'show' prints all of one"),
+    (Action::Theme, "there are no colours"),
+    (Action::Redraw, "nothing is drawn: what was printed stays"),
+    (Action::Interrupt, "Ctrl-C is no word: it ends the run, and twice it quits"),
+];
+
+/// The word for an action, for sentences that name its key.
+pub fn word_of(action: Action) -> Option<&'static str> {
+    let is_it = |own: &Action| own.name() == action.name();
+    WORDS.iter().find(|word| word.actions.iter().any(is_it)).map(|word| word.word)
+}
+
+/// Short forms of words.
+const SHORT: [(&str, &str); 5] =
+    [("?", "help"), ("exit", "quit"), ("q", "quit"), ("continue", "resume"), ("message", "say")];
+
+/// The word at the start of a line, and what follows it.
+///
+/// # Errors
+/// No word begins the line: what it could be.
+pub fn parse(line: &str) -> Result<(&'static Word, &str), String> {
+    let line = line.trim();
+    let (given, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let lower = given.to_lowercase();
+    let name = SHORT.iter().find(|(short, _)| *short == lower).map_or(lower.as_str(), |it| it.1);
+    match WORDS.iter().find(|word| word.word == name) {
+        Some(word) => Ok((word, rest.trim())),
+        None => {
+            if let Some((_, why)) = NO_WORD.iter().find(|(action, _)| action.name() == name) {
+                return Err(format!("{name} has no word: {why}"));
+            }
+            let guess = suggest_name(name, WORDS.iter().map(|word| word.word));
+            let guess = if guess.starts_with("did") { guess } else { "type help".to_owned() };
+            Err(format!("no word `{given}`: {guess}"))
+        }
+    }
+}
+
+impl Word {
+    /// The word with what follows it.
+    pub fn usage(&self) -> String {
+        format!("{} {}", self.word, self.takes).trim_end().to_owned()
+    }
+}
+
+/// The words and the reasons, for the documents.
+#[cfg(test)]
+pub(crate) fn words_markdown() -> String {
+    let cell = |text: &str| text.replace('|', "\\|");
+    let mut out = String::new();
+    for group in WordGroup::ALL {
+        out += &format!("**{}**\n\n| word | what |\n| --- | --- |\n", group.word());
+        for word in WORDS.iter().filter(|word| word.group == group) {
+            out += &format!("| `{}` | {} |\n", cell(&word.usage()), cell(word.help));
+        }
+        out.push('\n');
+    }
+    out += "Keys of the dashboard without a word:\n\n| action | why |\n| --- | --- |\n";
+    for (action, why) in NO_WORD {
+        out += &format!("| `{}` | {why} |\n", action.name());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::screen::keymap::BINDINGS;
+
+    #[test]
+    fn every_action_has_word_or_reason() {
+        for row in BINDINGS {
+            let name = row.action.name();
+            let reason = NO_WORD.iter().any(|(action, _)| action.name() == name);
+            assert!(
+                word_of(row.action).is_some() != reason,
+                "`{name}` needs a word in WORDS, or a reason in NO_WORD, and not both"
+            );
+        }
+        for (action, _) in NO_WORD {
+            assert!(BINDINGS.iter().any(|row| row.action == *action), "{action:?} has no key");
+        }
+    }
+
+    #[test]
+    fn words_are_read_with_their_rest() {
+        for (line, name, rest) in [
+            ("pause", "pause", ""),
+            ("  PAUSE all ", "pause", "all"),
+            ("flag legal_analyst on", "flag", "legal_analyst on"),
+            ("answer 2   no, too much", "answer", "2   no, too much"),
+            ("? flag", "help", "flag"),
+            ("exit", "quit", ""),
+        ] {
+            let (word, left) = parse(line).expect(line);
+            assert_eq!((word.word, left), (name, rest), "{line}");
+        }
+        for (line, told) in [
+            ("puase", "no word `puase`: did you mean `pause`?"),
+            ("answr 2 yes", "no word `answr`: did you mean `answer`?"),
+            ("xyzzy", "no word `xyzzy`: type help"),
+            ("theme", "theme has no word: there are no colours"),
+        ] {
+            assert_eq!(parse(line).map(|it| it.0.word).expect_err(line), told);
+        }
+    }
+
+    #[test]
+    fn words_are_unique_and_typable() {
+        for (at, word) in WORDS.iter().enumerate() {
+            assert!(WORDS[..at].iter().all(|other| other.word != word.word), "{}", word.word);
+            assert!(word.word.bytes().all(|it| it.is_ascii_lowercase() || it == b'-'));
+            assert!(!word.help.is_empty() && !word.help.ends_with('.'), "{}", word.word);
+        }
+    }
+}
