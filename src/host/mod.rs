@@ -6,6 +6,8 @@ pub mod catalogue;
 pub mod client_servers;
 pub mod config;
 pub mod consent;
+#[cfg(feature = "tui")]
+pub mod from_run;
 #[cfg(feature = "store")]
 pub mod kept_runs;
 pub mod models;
