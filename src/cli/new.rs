@@ -2,16 +2,20 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
 use super::exit::Exit;
+use super::kept::OpenedRun;
 use super::streams;
 use super::streams::{StreamStyle, refuse};
 use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::host::catalogue;
 use crate::host::client_servers::{read_servers, scenario_of};
+use crate::host::from_run;
+use crate::log::event::Event;
 use crate::scenario;
 use crate::scenario::read::suggest_name;
 use crate::scenario::spec::tool::ToolSpec;
@@ -35,13 +39,25 @@ pub struct NewArgs {
     /// [FILE]. Values of variables and headers are not copied
     #[arg(long, value_name = "FILE.json", conflicts_with = "from")]
     pub mcp: Option<PathBuf>,
+    /// Write what was said in this run as a scenario that plays without a model and without the tools
+    /// that it asked: a kept run (id, start of an id, last, last~2) or a log (.jsonl, .jsonl.gz).
+    /// roundtable new --from-run RUN [FILE]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["from", "mcp"])]
+    pub from_run: Option<String>,
 }
 
 /// Writes the template of a pattern, or a copy of a shipped scenario, to a file. Without a pattern prints
 /// the patterns.
 pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
     let paint = StreamStyle::of_stdout(theme, ascii);
-    match start(args) {
+    let started = match &args.from_run {
+        None => start(args),
+        Some(run) => match OpenedRun::find(run).and_then(OpenedRun::events) {
+            Ok(events) => start_from_run(args, &events),
+            Err(exit) => return exit,
+        },
+    };
+    match started {
         Ok(Start::List) => streams::print(&list(templates(), &paint), Exit::Ok),
         Ok(Start::Print(text)) => streams::print(&text, Exit::Ok),
         Ok(Start::Write(path, text)) => match catalogue::write_new(&path, &text) {
@@ -95,6 +111,15 @@ fn start(args: &NewArgs) -> Result<Start, Refused> {
         }
     };
     Ok(start_with(text.into(), name, file))
+}
+
+/// What was said in a run with these events.
+fn start_from_run(args: &NewArgs, events: &[Arc<Event>]) -> Result<Start, Refused> {
+    if args.file.is_some() {
+        return Err(Refused::new("--from-run takes one FILE to write, and no pattern"));
+    }
+    let text = from_run::scenario_of_run(events)?;
+    Ok(start_with(text.into(), from_run::NAME.to_owned(), args.pattern.as_deref()))
 }
 
 /// Where a text goes: to standard output, or to a file, by default one of this name.
@@ -153,7 +178,7 @@ mod tests {
 
     fn args(words: [Option<&str>; 3]) -> NewArgs {
         let [pattern, file, from] = words.map(|it| it.map(str::to_owned));
-        NewArgs { pattern, file, from, mcp: None }
+        NewArgs { pattern, file, from, ..NewArgs::default() }
     }
 
     #[test]

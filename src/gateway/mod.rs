@@ -189,6 +189,9 @@ pub struct ToolRequest<'a> {
     pub args: &'a Map<String, Value>,
     /// Number of the attempt within its call, from 1.
     pub attempt: u32,
+    /// How often the run has made the same call, this time included; always 1 for a tool that does not
+    /// depend on it.
+    pub nth: u32,
     /// Random bits for this attempt: a hash of (seed, path, attempt).
     pub draw: u64,
     /// Time since the start of the run, pauses excluded.
@@ -200,7 +203,7 @@ pub struct ToolRequest<'a> {
 impl<'a> ToolRequest<'a> {
     /// The first attempt of a call outside of a run.
     pub fn bare(args: &'a Map<String, Value>) -> Self {
-        Self { tool: "", args, attempt: 1, draw: 0, active: Duration::ZERO, host: &NoHost }
+        Self { tool: "", args, attempt: 1, nth: 1, draw: 0, active: Duration::ZERO, host: &NoHost }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::log::event::kind::{FailureClass, ModelLabel, Reply, ScriptedCall, Usa
 use crate::scenario::Scenario;
 use crate::scenario::cel::decision::{ConditionDecision, decide};
 use crate::scenario::cel::{CelBindings, EvalBudget};
-use crate::scenario::spec::script::{ReplyEnd, ScriptRow};
+use crate::scenario::spec::script::{ReplyEnd, ScriptRow, ScriptedTokens};
 use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind, ToolCall};
 
 /// The shortest time between two pieces; the dashboard does not draw faster.
@@ -93,7 +93,9 @@ impl ScriptedModel {
         let takes =
             if self.instant { Duration::ZERO } else { random_duration(row.latency, request.draw) };
         if let Some(fault) = row.fault.as_ref().filter(|fault| request.attempt <= fault.times) {
-            return Err(self.fail(fault, &answer, started, takes, listener).await);
+            let mut failed = self.fail(fault, &answer, started, takes, listener).await;
+            failed.usage = row.usage.and_then(usage_of);
+            return Err(failed);
         }
         let first_token = self.stream_text(&answer, started, takes, listener).await;
         let calls = with_ids(&row.calls, request);
@@ -101,8 +103,9 @@ impl ScriptedModel {
             ReplyEnd::Stop if !calls.is_empty() => "tool_calls",
             end => end.word(),
         };
+        let counted = || Usage::new(request.messages.words(), count_reply_words(&answer, &calls));
         Ok(Reply {
-            usage: Some(Usage::new(request.messages.words(), count_reply_words(&answer, &calls))),
+            usage: row.usage.map_or_else(|| Some(counted()), usage_of),
             text: answer,
             tool_calls: calls,
             result: None,
@@ -163,7 +166,7 @@ impl ScriptedModel {
         listener: &dyn Listener,
     ) -> Box<Failure> {
         let malformed = "a body that is not a chat completion";
-        let Some(failed) = Failure::from_scripted_fault(&fault.kind, malformed) else {
+        let Some(failed) = Failure::from_scripted_fault(fault, malformed) else {
             return std::future::pending().await;
         };
         if fault.kind == ScriptFaultKind::Reset {
@@ -174,6 +177,17 @@ impl ScriptedModel {
         }
         failed
     }
+}
+
+/// The tokens that a row says; `None`: they are not known.
+fn usage_of(said: ScriptedTokens) -> Option<Usage> {
+    Some(Usage {
+        prompt_tokens: said.prompt?,
+        completion_tokens: said.completion,
+        cached_tokens: said.cached,
+        cache_write_tokens: said.cache_write,
+        reasoning_tokens: said.reasoning,
+    })
 }
 
 /// Decides which row answers: the first one whose condition holds.

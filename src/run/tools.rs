@@ -120,11 +120,26 @@ impl RunContext {
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };
         let (approval, last) = (Mutex::default(), LastProgress::default());
-        let scope = ToolCallScope { cx: self, ask: &ask, approval, last };
+        let counts = self.questions.scenario().tool(ask.tool).and_then(|spec| spec.fixture());
+        let counts = counts.is_some_and(|fixture| fixture.counts_calls());
+        let nth = if counts { self.count_equal_call(ask.tool, &ask.args) } else { 1 };
+        let scope = ToolCallScope { cx: self, ask: &ask, approval, last, nth };
         let asked = ToolCallee { scope: &scope, guarded: &guarded, sent: OnceLock::new() };
         let mut made = call.make(&scope, &guarded.guard, &asked).await?;
         made.changed = scope.approval().as_ref().and_then(|(_, ended)| ended.changed_text());
         Ok(made)
+    }
+}
+
+impl RunContext {
+    /// Counts a call of a tool whose results depend on that; gives its number among those with the same
+    /// arguments, from 1. A run that is executed again counts the same calls in the same order.
+    fn count_equal_call(&self, tool: &ToolName, args: &Map<String, Value>) -> u32 {
+        let key = (tool.clone(), canonical_text(args));
+        let mut counts = self.equal_calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(key).or_default();
+        *count += 1;
+        *count
     }
 }
 
@@ -140,6 +155,8 @@ struct ToolCallScope<'a> {
     /// The question about the call, and its answer.
     approval: Mutex<Option<(Question, Ended)>>,
     last: LastProgress,
+    /// How often the run has made the same call, this time included.
+    nth: u32,
 }
 
 impl ToolCallScope<'_> {
@@ -397,6 +414,7 @@ impl ToolCallee<'_> {
                 host: &host,
                 args: self.sent(),
                 attempt: attempt.number,
+                nth: self.scope.nth,
                 draw: draw(what),
                 active: self.scope.cx.control().active(),
             };

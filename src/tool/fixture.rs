@@ -84,7 +84,7 @@ impl FixtureTool {
         let fault = row.fault.as_ref().filter(|fault| request.attempt <= fault.times);
         if let Some(fault) = fault {
             let Some(failed) =
-                AttemptFailed::from_scripted_fault(&fault.kind, "a malformed result")
+                AttemptFailed::from_scripted_fault(fault, "a malformed result")
             else {
                 return std::future::pending().await;
             };
@@ -199,6 +199,7 @@ async fn sleep_unless_zero(time: Duration) {
 /// Whether a row matches these arguments and this attempt.
 fn row_matches(row: &FixtureRow, request: ToolRequest<'_>) -> bool {
     row.attempt.is_none_or(|attempt| attempt == request.attempt)
+        && row.nth.is_none_or(|nth| nth == request.nth)
         && row.args.iter().all(|(name, value)| request.args.get(name) == Some(value))
 }
 
@@ -233,6 +234,7 @@ mod tests {
         FixtureRow {
             args: args(needs),
             attempt: None,
+            nth: None,
             latency: Latency::default(),
             fault: None,
             answer: FixtureAnswer::Value(Arc::new(answer)),
@@ -303,7 +305,7 @@ mod tests {
     async fn a_fault_comes_first_and_passes() {
         let kind =
             ScriptFaultKind::Status { status: 429, retry_after: Some(Duration::from_secs(2)) };
-        let fault = Some(ScriptFault { kind, times: 2 });
+        let fault = Some(ScriptFault::new(kind, 2));
         let latency = takes(50);
         let tool = tool(vec![FixtureRow { fault, latency, ..row(json!({}), json!({})) }], None);
         for attempt in 1..=2 {
@@ -318,7 +320,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn hang_ends_only_when_dropped() {
-        let fault = Some(ScriptFault { kind: ScriptFaultKind::Hang, times: 1 });
+        let fault = Some(ScriptFault::new(ScriptFaultKind::Hang, 1));
         let tool = tool(vec![FixtureRow { fault, ..row(json!({}), json!({})) }], None);
         let args = Map::new();
         let mut asked = ask(&tool, &args, 1).boxed();

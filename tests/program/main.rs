@@ -18,6 +18,7 @@ mod docs;
 mod doctor;
 mod expectations;
 #[cfg(target_os = "linux")]
+mod from_run;
 mod full_disk;
 mod headless_files;
 mod headless_live;

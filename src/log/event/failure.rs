@@ -11,7 +11,7 @@ use super::call::Usage;
 use super::stop::ReasonPart;
 use crate::base::time::millis;
 use crate::base::visible::visible_within;
-use crate::scenario::spec::tool::ScriptFaultKind;
+use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
 
 /// Most characters of a failure's text.
 const TEXT_CHARS: usize = 300;
@@ -86,24 +86,34 @@ impl AttemptFailed {
 
     /// The failure of a scripted fault once its delay has passed; `None`: it hangs for ever.
     /// `malformed` describes the reply if it is malformed.
-    pub fn from_scripted_fault(fault: &ScriptFaultKind, malformed: &str) -> Option<Box<Self>> {
-        Some(match fault {
+    pub fn from_scripted_fault(fault: &ScriptFault, malformed: &str) -> Option<Box<Self>> {
+        let (class, text) = match &fault.kind {
             ScriptFaultKind::Hang => return None,
-            ScriptFaultKind::Reset => {
-                Self::new(FailureClass::Reset, "the connection broke halfway (scripted)")
+            ScriptFaultKind::Reset => (FailureClass::Reset, "the connection broke halfway"),
+            ScriptFaultKind::Refused => (FailureClass::Connect, "connection refused"),
+            ScriptFaultKind::BadResponse => (FailureClass::BadResponse, malformed),
+            ScriptFaultKind::Status { status, .. } => {
+                (FailureClass::Status, &*format!("HTTP {status}"))
             }
-            ScriptFaultKind::Refused => {
-                Self::new(FailureClass::Connect, "connection refused (scripted)")
-            }
-            ScriptFaultKind::BadResponse => {
-                Self::new(FailureClass::BadResponse, format!("{malformed} (scripted)"))
-            }
-            ScriptFaultKind::Status { status, retry_after } => {
-                let mut failed = Self::from_status(*status, format!("HTTP {status} (scripted)"));
-                failed.retry_after_ms = retry_after.map(millis);
-                failed
-            }
-        })
+            ScriptFaultKind::Resolve => (FailureClass::Resolve, "the host name does not resolve"),
+            ScriptFaultKind::Tls => (FailureClass::Tls, "the TLS handshake failed"),
+            ScriptFaultKind::Tool => (FailureClass::Tool, "the tool failed"),
+            ScriptFaultKind::TooLarge => (FailureClass::TooLarge, "the body is too large"),
+            ScriptFaultKind::Denied => (FailureClass::Denied, "the call is refused"),
+            ScriptFaultKind::Rejected => (FailureClass::Rejected, "the tool rejects the call"),
+        };
+        let text = match &fault.text {
+            Some(text) => visible_within(text, TEXT_CHARS).to_string(),
+            None => format!("{text} (scripted)"),
+        };
+        let mut failed = Self::new(class, text);
+        if let ScriptFaultKind::Status { status, retry_after } = &fault.kind {
+            let text = std::mem::take(&mut failed.text);
+            failed = Self::from_status(*status, text);
+            failed.retry_after_ms = retry_after.map(millis);
+        }
+        failed.should_retry = fault.retry;
+        Some(failed)
     }
 }
 

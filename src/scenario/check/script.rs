@@ -2,6 +2,8 @@
 //! that are never used and names that are not defined. A row may break the contract of its step on
 //! purpose, to show how a run stops, so that is a warning.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::condition;
@@ -88,6 +90,7 @@ fn row(
         turn: table.turn.as_ref().map(|turn| turn.value.0),
         calls: calls.unwrap_or_default(),
         end: table.end,
+        usage: table.usage.as_ref().map(|usage| usage.value.tokens()),
         step,
         round: table.round.as_ref().map(|round| round.value.0),
         attempt: table.attempt.as_ref().map(|attempt| attempt.value.0),
@@ -336,6 +339,12 @@ pub(crate) fn build_fault(
             FaultWord::Refused => ScriptFaultKind::Refused,
             FaultWord::Reset => ScriptFaultKind::Reset,
             FaultWord::BadResponse => ScriptFaultKind::BadResponse,
+            FaultWord::Resolve => ScriptFaultKind::Resolve,
+            FaultWord::Tls => ScriptFaultKind::Tls,
+            FaultWord::Tool => ScriptFaultKind::Tool,
+            FaultWord::TooLarge => ScriptFaultKind::TooLarge,
+            FaultWord::Denied => ScriptFaultKind::Denied,
+            FaultWord::Rejected => ScriptFaultKind::Rejected,
         },
         (None, None) if cx.has_error_here() => return None,
         (given, _) => {
@@ -347,7 +356,8 @@ pub(crate) fn build_fault(
             return None;
         }
     };
-    Some(ScriptFault { kind, times: table.times.0 })
+    let text = table.text.as_ref().map(|text| Arc::from(text.text.as_str()));
+    Some(ScriptFault { kind, times: table.times.0, text, retry: table.retry })
 }
 
 /// Reports a name that the scenario does not define.

@@ -7,6 +7,8 @@ use toml::de::DeValue;
 
 use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 use super::{ReadContext, closest_name, suggest_declared_name};
+#[cfg(feature = "tui")]
+use super::{REFUSED_KEYS, tree};
 
 /// Sets one field before the scenario is checked: `budget.max_rounds=1`, `inputs.region=EU`,
 /// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string. Where an
@@ -166,6 +168,47 @@ impl Override {
         if let Some(slot) = slot_mut(table, last, *last_at, cx) {
             self.replace(slot, node, data, cx);
         }
+    }
+}
+
+/// The values that overrides give to a file, each with the names of its path (`rows[2]` is an item of a
+/// list). One that does not fit the file is left out.
+#[cfg(feature = "tui")]
+pub(crate) fn values_in_force(
+    text: &str,
+    overrides: &[Override],
+) -> Vec<(Vec<String>, TomlNode)> {
+    let Ok((document, _)) = tree::parse(text) else { return Vec::new() };
+    let mut root = TomlTable::from_toml(document.get_ref(), 0);
+    let mut cx = ReadContext::new(String::new(), text, Vec::new(), REFUSED_KEYS);
+    for (index, set) in overrides.iter().enumerate() {
+        set.apply(index + 1, &mut root, &mut cx);
+    }
+    let value = |set: &Override| {
+        let mut path: Vec<String> = set.path().into_iter().map(str::to_owned).collect();
+        let is_table = matches!(set.node(1).value, TomlValue::Table(_));
+        if path.len() == 2 && path.first().is_some_and(|first| first == "inputs") && !is_table {
+            path.push("value".to_owned());
+        }
+        let mut found = TomlNode { at: TextSpan::new(0, 0..0), value: TomlValue::Table(root.clone()) };
+        for name in &path {
+            found = item_of(&found, name)?.clone();
+        }
+        Some((path, found))
+    };
+    overrides.iter().filter_map(value).collect()
+}
+
+/// The value under a name; `name[2]` is an item of a list.
+#[cfg(feature = "tui")]
+fn item_of<'t>(node: &'t TomlNode, name: &str) -> Option<&'t TomlNode> {
+    let TomlValue::Table(table) = &node.value else { return None };
+    let Some((key, index)) = name.strip_suffix(']').and_then(|name| name.split_once('[')) else {
+        return table.get(name);
+    };
+    match &table.get(key)?.value {
+        TomlValue::List(items) => items.get(index.parse::<usize>().ok()?),
+        _ => None,
     }
 }
 

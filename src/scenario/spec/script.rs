@@ -57,8 +57,25 @@ pub struct ScriptRow {
     pub calls: Arc<[ToolCall]>,
     /// How the reply ends.
     pub end: ReplyEnd,
+    /// The tokens of the reply; `None`: its words and those of the prompt are counted.
+    pub usage: Option<ScriptedTokens>,
     /// The row is for any role, and its `reply` has no `agent`.
     pub lacks_agent: bool,
+}
+
+/// Tokens that a row says its reply has used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScriptedTokens {
+    /// Those of the prompt; `None`: no tokens are known.
+    pub prompt: Option<u64>,
+    /// Those of the reply.
+    pub completion: u64,
+    /// Those of the prompt that were read from a cache.
+    pub cached: u64,
+    /// Those of the prompt that were written to a cache.
+    pub cache_write: u64,
+    /// Those of the reply that were spent on reasoning.
+    pub reasoning: u64,
 }
 
 /// A value that is filled into a scripted text when it is said: `{{results.t1.rate}}`.

@@ -279,6 +279,17 @@ pub struct ScriptFault {
     pub kind: ScriptFaultKind,
     /// How many attempts of a call fail, from the first on.
     pub times: u32,
+    /// What the failure says; `None`: a text of the program.
+    pub text: Option<Arc<str>>,
+    /// Whether the failure itself says that a retry helps, or not.
+    pub retry: Option<bool>,
+}
+
+impl ScriptFault {
+    /// A failure of the first `times` attempts, with a text of the program.
+    pub fn new(kind: ScriptFaultKind, times: u32) -> Self {
+        Self { kind, times, text: None, retry: None }
+    }
 }
 
 /// The failures of a scripted attempt.
@@ -299,6 +310,18 @@ pub enum ScriptFaultKind {
     Reset,
     /// A response body that is not a chat completion.
     BadResponse,
+    /// The host name does not resolve.
+    Resolve,
+    /// The TLS handshake fails.
+    Tls,
+    /// The tool's own program fails.
+    Tool,
+    /// A body larger than its limit.
+    TooLarge,
+    /// Refused before the tool is called.
+    Denied,
+    /// The tool answers that it cannot do what the call asks.
+    Rejected,
 }
 
 /// Name of the handoff tool. No agent and no other tool may use it.

@@ -38,6 +38,8 @@ record! {
         args: FreeTable = default(FreeTable::default()),
         /// Only for this attempt of a call, from 1.
         attempt: Positioned<IntegerField<1, 20>> = optional,
+        /// Only for the nth call of the run with the same arguments, from 1.
+        nth: IntegerField<1, 100_000> = optional,
         /// How long the result takes: `400ms`, or `400ms..1.2s` for a random time from the seed.
         latency: Latency = default(Latency::default()),
         /// A failure before the result.
@@ -82,6 +84,13 @@ pub struct FixtureSpec {
     pub load: Option<LoadSpec>,
 }
 
+impl FixtureSpec {
+    /// Whether a result depends on how often the run made the same call before.
+    pub fn counts_calls(&self) -> bool {
+        self.rows.iter().any(|row| row.nth.is_some())
+    }
+}
+
 /// One result of a fixture.
 #[derive(Debug, Clone)]
 pub struct FixtureRow {
@@ -89,6 +98,8 @@ pub struct FixtureRow {
     pub args: Map<String, Value>,
     /// Only for this attempt of a call, from 1.
     pub attempt: Option<u32>,
+    /// Only for the nth call of the run with the same arguments, from 1.
+    pub nth: Option<u32>,
     /// How long the result takes.
     pub latency: Latency,
     /// A failure before the result, if any.
@@ -180,7 +191,8 @@ pub(super) fn build(
 /// Whether an earlier row matches every call that this row matches.
 fn covers(earlier: &FixtureRow, row: &FixtureRow) -> bool {
     let same_attempt = earlier.attempt.is_none() || earlier.attempt == row.attempt;
-    same_attempt && earlier.args.iter().all(|(key, value)| row.args.get(key) == Some(value))
+    let same_call = earlier.nth.is_none() || earlier.nth == row.nth;
+    same_attempt && same_call && earlier.args.iter().all(|(key, value)| row.args.get(key) == Some(value))
 }
 
 fn row(
@@ -218,6 +230,7 @@ fn row(
     Some(FixtureRow {
         args,
         attempt: table.attempt.as_ref().map(|attempt| attempt.value.0),
+        nth: table.nth.map(|nth| nth.0),
         latency: table.latency,
         fault,
         answer,

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 /// A row for anyone, with this text.
 fn row(text: &str) -> ScriptRow {
     ScriptRow {
+        usage: None,
         role: None,
         agent: None,
         message: None,
@@ -209,7 +210,7 @@ async fn calls_follow_finished_text() {
     );
     assert!(heard.len() > 1, "it is streamed: {heard:?}");
 
-    let breaks = Some(ScriptFault { kind: ScriptFaultKind::Reset, times: 1 });
+    let breaks = Some(ScriptFault::new(ScriptFaultKind::Reset, 1));
     let model = model(vec![late("", breaks)], false);
     let began = Instant::now();
     let (failed, heard) = say(&model, &asked("billing", 1, 1)).await;

@@ -201,12 +201,12 @@ fn everything_that_is_there_is_read() {
     assert_eq!(full.latency, Latency { min, max });
     let retry_after = Some(Duration::from_millis(2_500));
     let status = ScriptFaultKind::Status { status: 429, retry_after };
-    assert_eq!(full.fault, Some(ScriptFault { kind: status, times: 2 }));
+    assert_eq!(full.fault, Some(ScriptFault::new(status, 2)));
     assert_eq!(
         &*full.reply_text,
         r#"{"agent":"ann","stance":"go","summary":"[true,{\"day\":\"2026-02-28\"},\"2026-01-01T10:00:00Z\",1.5] lunch","confidence":1,"actions":[3]}"#
     );
-    assert_eq!(kind.fault, Some(ScriptFault { kind: ScriptFaultKind::BadResponse, times: 1 }));
+    assert_eq!(kind.fault, Some(ScriptFault::new(ScriptFaultKind::BadResponse, 1)));
     assert_eq!(kind.latency.min, Duration::from_secs(120));
     assert_eq!(
         &*kind.reply_for(Some(&"ann".into())),

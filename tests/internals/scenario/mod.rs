@@ -3,6 +3,7 @@
 mod condition_bounds;
 mod conditions;
 mod contracts;
+mod from_run;
 mod hostile;
 mod load;
 mod mutations;

@@ -209,7 +209,7 @@ fn reads_worker_fixture_templates() {
     assert_eq!(Value::Object(row.args.clone()), json!({ "day": "2026-02-26" }));
     assert_eq!((row.attempt, row.latency), (Some(1), Latency { min: ms(400), max: ms(400) }));
     let status = ScriptFaultKind::Status { status: 503, retry_after: None };
-    assert_eq!(row.fault, Some(ScriptFault { kind: status, times: 1 }));
+    assert_eq!(row.fault, Some(ScriptFault::new(status, 1)));
     // An input without text around it keeps its type.
     let FixtureAnswer::Value(value) = &row.answer else { panic!("a value") };
     assert_eq!(**value, json!({ "sold": 3, "by": "2026-02-26!" }));

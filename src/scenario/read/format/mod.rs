@@ -24,7 +24,7 @@ use crate::scenario::patterns::research::{ResearchTable, SourceTable};
 use crate::scenario::patterns::resilience::ResilienceTable;
 use crate::scenario::patterns::router::RouterTable;
 use crate::scenario::people::{ApproveReply, PersonTable, RuleTable};
-use crate::scenario::spec::script::{ReplyEnd, ScriptStep};
+use crate::scenario::spec::script::{ReplyEnd, ScriptStep, ScriptedTokens};
 use crate::scenario::spec::{InDoubt, JsonMode, OnLimit, Repair, Repairs, SpendingLimits};
 use crate::scenario::tools::mcp::{McpTable, ServerName};
 
@@ -393,6 +393,38 @@ record! {
         end: ReplyEnd = default(ReplyEnd::Stop),
         /// The tools that an agent calls in this reply.
         calls: Positioned<BoundedList<Positioned<CallTable>, 1, 64>> = optional,
+        /// The tokens of the reply. Default: the words of the prompt and of the reply are counted.
+        usage: Positioned<TokensTable> = optional,
+    }
+}
+
+record! {
+    /// The tokens of a scripted reply, as an endpoint would count them. Without prompt_tokens they are
+    /// not known.
+    struct TokensTable => {
+        /// All tokens of the prompt.
+        prompt_tokens: IntegerField<0, { u32::MAX }> = optional,
+        /// All tokens of the reply.
+        completion_tokens: IntegerField<0, { u32::MAX }> = default(IntegerField(0)),
+        /// Tokens of the prompt that were read from a cache.
+        cached_tokens: IntegerField<0, { u32::MAX }> = default(IntegerField(0)),
+        /// Tokens of the prompt that were written to a cache.
+        cache_write_tokens: IntegerField<0, { u32::MAX }> = default(IntegerField(0)),
+        /// Tokens of the reply for reasoning that is not shown.
+        reasoning_tokens: IntegerField<0, { u32::MAX }> = default(IntegerField(0)),
+    }
+}
+
+impl TokensTable {
+    /// The tokens, for the row.
+    pub fn tokens(&self) -> ScriptedTokens {
+        ScriptedTokens {
+            prompt: self.prompt_tokens.map(|tokens| tokens.0.into()),
+            completion: self.completion_tokens.0.into(),
+            cached: self.cached_tokens.0.into(),
+            cache_write: self.cache_write_tokens.0.into(),
+            reasoning: self.reasoning_tokens.0.into(),
+        }
     }
 }
 
@@ -405,9 +437,9 @@ impl ScenarioFile {
 }
 
 /// The keys of a row that only replies of models may have.
-const MODEL_KEYS: [&str; 11] = [
+const MODEL_KEYS: [&str; 12] = [
     "role", "agent", "message", "turn", "step", "round", "attempt", "again", "fault", "raw",
-    "calls",
+    "calls", "usage",
 ];
 
 /// The keys of a row that only answers of people may have.
@@ -433,6 +465,7 @@ impl ScriptTable {
             self.fault.as_ref().map(|it| it.at),
             self.raw.as_ref().map(|it| it.at),
             self.calls.as_ref().map(|it| it.at),
+            self.usage.as_ref().map(|it| it.at),
         ];
         MODEL_KEYS.into_iter().zip(at).filter_map(|(key, at)| Some((key, at?))).collect()
     }

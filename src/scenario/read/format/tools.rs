@@ -327,6 +327,11 @@ record! {
         kind: FaultWord = optional,
         /// How many attempts of a call fail, from the first on.
         times: IntegerField<1, { max::ATTEMPTS }> = default(IntegerField(1)),
+        /// What the failure says, at most 300 characters of it. Default: a text of the program.
+        text: StringField = optional,
+        /// Whether the failure itself says that a retry helps, or that none does. Default: its kind
+        /// decides.
+        retry: bool = optional,
     }
 }
 
@@ -337,6 +342,12 @@ pub(crate) enum FaultWord {
     Refused,
     Reset,
     BadResponse,
+    Resolve,
+    Tls,
+    Tool,
+    TooLarge,
+    Denied,
+    Rejected,
 }
 
 words! { FaultWord:
@@ -344,4 +355,10 @@ words! { FaultWord:
     "refused" => FaultWord::Refused, "The connection is refused.";
     "reset" => FaultWord::Reset, "The connection breaks in the middle of the reply.";
     "bad_response" => FaultWord::BadResponse, "A response body that is not a chat completion.";
+    "resolve" => FaultWord::Resolve, "The host name does not resolve.";
+    "tls" => FaultWord::Tls, "The TLS handshake fails.";
+    "tool" => FaultWord::Tool, "The tool's own program fails.";
+    "too_large" => FaultWord::TooLarge, "A body larger than its limit.";
+    "denied" => FaultWord::Denied, "Refused before the tool is called.";
+    "rejected" => FaultWord::Rejected, "The tool answers that it cannot do what the call asks.";
 }
