@@ -134,7 +134,7 @@ fn configured_keys_replace_and_show() {
     let mut dash = Dash::new(120, 36);
     let row = keys(&dash);
     assert!(row.contains("x new run") && row.contains("Ctrl-G help"), "{row}");
-    assert!(dash.screen().contains("or x for the launch form"), "{}", dash.screen());
+    assert!(dash.screen().contains("x opens the launch form"), "{}", dash.screen());
     dash.text("n?r");
     assert_eq!((dash.state.context(), dash.asked().len()), (Context::Home, 0));
     assert_eq!(said(&dash), "r does nothing here; Ctrl-G shows the keys.");
