@@ -51,6 +51,9 @@ pub struct ChatRequest {
     pub attempt: u32,
     /// How many refused replies came before this call.
     pub again: u32,
+    /// How often the run has made a call for the same purpose, this time included; always 1 with a script
+    /// that does not depend on it.
+    pub nth: u32,
     /// A random number for this attempt: a hash of (seed, span path, attempt).
     pub draw: u64,
     /// The values that conditions of a script can read; empty for a live model.

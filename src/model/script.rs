@@ -252,6 +252,7 @@ fn row_matches(row: &ScriptRow, request: &ChatRequest) -> bool {
     fits && row.message.is_none_or(|named| named == request.message)
         && row.attempt.is_none_or(|named| named == request.attempt)
         && row.again.is_none_or(|named| named == request.again)
+        && row.nth.is_none_or(|named| named == request.nth)
 }
 
 fn missing_reply_text(request: &ChatRequest) -> String {

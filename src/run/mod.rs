@@ -146,7 +146,7 @@ pub struct RunContext {
     phase: Mutex<Option<Phase>>,
     /// The pairs of model and parameter whose removal was published already (`request.adapted`).
     pub(crate) adapted: Mutex<BTreeSet<(String, String)>>,
-    /// How often each call was made of the tools whose results depend on it.
+    /// How often each call was made of the tools and models whose results depend on it.
     equal_calls: Mutex<BTreeMap<(ToolName, String), u32>>,
     /// The empty bindings that calls share if their conditions may read nothing.
     pub(crate) empty_bindings: Arc<CelBindings>,

@@ -47,6 +47,8 @@ struct ModelCallScope<'a> {
     /// The guard of the agent of another program that answers; `None`: a model answers.
     outside: Option<&'a Arc<GuardedTool>>,
     last: LastProgress,
+    /// How often the run has made a call for the same purpose, this time included.
+    nth: u32,
 }
 
 impl ModelCallScope<'_> {
@@ -256,6 +258,7 @@ impl Callee for ModelCallee<'_> {
             message: cx.session.message,
             attempt: attempt.number,
             again: self.ask.again,
+            nth: self.scope.nth,
             draw: random_u64(cx.seed, self.scope.path, attempt.number, "model"),
             shown: Arc::clone(self.ask.shown.as_ref().unwrap_or(&cx.empty_bindings)),
         };
@@ -360,7 +363,12 @@ impl RunContext {
         let guard = &outside.unwrap_or(&self.llm).guard;
         let path = &ask.random_path();
         let (failed_usage, last) = (Mutex::default(), LastProgress::default());
-        let scope = ModelCallScope { cx: self, path, ask, failed_usage, outside, last };
+        let counts = self.questions.scenario().script.counts_calls();
+        let nth = match counts {
+            true => self.count_equal_call(guard.name(), format!("{} {:?}", ask.again, ask.purpose)),
+            false => 1,
+        };
+        let scope = ModelCallScope { cx: self, path, ask, failed_usage, outside, last, nth };
         let call = GatewayCall {
             started: Box::new(CallStarted {
                 parent: ask.parent,

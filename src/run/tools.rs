@@ -122,7 +122,8 @@ impl RunContext {
         let (approval, last) = (Mutex::default(), LastProgress::default());
         let counts = self.questions.scenario().tool(ask.tool).and_then(|spec| spec.fixture());
         let counts = counts.is_some_and(|fixture| fixture.counts_calls());
-        let nth = if counts { self.count_equal_call(ask.tool, &ask.args) } else { 1 };
+        let nth =
+            if counts { self.count_equal_call(ask.tool, canonical_text(&ask.args)) } else { 1 };
         let scope = ToolCallScope { cx: self, ask: &ask, approval, last, nth };
         let asked = ToolCallee { scope: &scope, guarded: &guarded, sent: OnceLock::new() };
         let mut made = call.make(&scope, &guarded.guard, &asked).await?;
@@ -132,10 +133,10 @@ impl RunContext {
 }
 
 impl RunContext {
-    /// Counts a call of a tool whose results depend on that; gives its number among those with the same
-    /// arguments, from 1. A run that is executed again counts the same calls in the same order.
-    fn count_equal_call(&self, tool: &ToolName, args: &Map<String, Value>) -> u32 {
-        let key = (tool.clone(), canonical_text(args));
+    /// Counts a call whose result depends on that; gives its number among those of the same tool with the
+    /// same key, from 1. A run that is executed again counts the same calls in the same order.
+    pub(super) fn count_equal_call(&self, tool: &ToolName, key: String) -> u32 {
+        let key = (tool.clone(), key);
         let mut counts = self.equal_calls.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(key).or_default();
         *count += 1;

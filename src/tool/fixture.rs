@@ -83,8 +83,7 @@ impl FixtureTool {
         let takes = strain.as_ref().map_or(takes, |strain| takes.mul_f64(strain.slowdown));
         let fault = row.fault.as_ref().filter(|fault| request.attempt <= fault.times);
         if let Some(fault) = fault {
-            let Some(failed) =
-                AttemptFailed::from_scripted_fault(fault, "a malformed result")
+            let Some(failed) = AttemptFailed::from_scripted_fault(fault, "a malformed result")
             else {
                 return std::future::pending().await;
             };

@@ -46,7 +46,7 @@ fn own_run_plays_to_same_outcome() {
     let second = home.run(&["run", "mine/case.toml", "--instant", "--format", "json"]);
     assert_eq!(timeless(&second), timeless(&first), "{text}");
     // To standard output, from a file, and into the folder of scenarios.
-    let log = home.run(&["export", "last~2"]).out;
+    let log = home.run(&["export", "last~1"]).out;
     home.write("log.jsonl", &log);
     assert_eq!(home.run(&["new", "--from-run", "log.jsonl", "-"]).out, text);
     let listed = home.run(&["new", "--from-run", "last"]);

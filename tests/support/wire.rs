@@ -93,6 +93,7 @@ fn found(shell: [(&str, &str); 2]) -> Endpoint {
 pub fn ask(json: bool) -> ChatRequest {
     let message = |role, content: &str| ChatMessage::new(role, content);
     ChatRequest {
+        nth: 1,
         messages: Conversation::from(Arc::from([
             message(MessageRole::System, "You judge."),
             message(MessageRole::User, "{\"goal\":\"grün \\\"x\\\"\"}"),

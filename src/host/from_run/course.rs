@@ -62,7 +62,8 @@ pub fn turns(observed: &Observed, world: &World) -> (Vec<Turn>, Vec<String>) {
     spans.sort_by_key(|span| (times(span).0, span.id));
     let parent = |id: SpanId| world.run.spans.get(id).map(|span| span.parent);
     let around = |id: SpanId| {
-        std::iter::successors(parent(id), |at| parent(*at).filter(|next| next != at)).take(MAX_DEPTH)
+        std::iter::successors(parent(id), |at| parent(*at).filter(|next| next != at))
+            .take(MAX_DEPTH)
     };
     let is_turn = |span: &ObservedSpan| {
         matches!(span.about.role, SpanRole::Agent | SpanRole::Node) && !span.about.name.is_empty()

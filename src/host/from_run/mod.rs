@@ -1,9 +1,10 @@
 //! A scenario from a run (`roundtable new --from-run`): it plays what was said in that run, without a model
 //! and without the tools that were asked. Exact for our own runs; of a run of another program as far as its
-//! spans tell it. What could not be told is a comment.
+//! spans tell it. What is not known is a comment.
 
 mod calls;
 mod course;
+mod fixtures;
 mod observed;
 mod own;
 mod values;
@@ -20,7 +21,7 @@ use crate::scenario::{ScenarioOrigin, Severity};
 /// The name of a scenario that was made from a run: no name of the run comes into a path.
 pub const NAME: &str = "from-run";
 
-/// Most comments about what could not be told.
+/// Most comments about what is not known.
 const MAX_LEFT: usize = 50;
 
 /// The text of a scenario that plays what was said in the run with these events.

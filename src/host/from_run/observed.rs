@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, value};
 
 use super::course::{self, Done, Step, Turn};
-use super::own::put_result;
+use super::fixtures::put_result;
 use super::values;
 use crate::base::json_text::to_canonical_json;
 use crate::base::refused::Refused;
@@ -31,7 +31,7 @@ const NAME_CHARS: usize = 60;
 /// Most agents in one expectation about their order.
 const MAX_ORDER: usize = 20;
 
-/// The scenario, and what could not be told, one sentence each.
+/// The scenario, and what is not known, one sentence each.
 pub fn scenario_of(head: &RunStarted, world: &World) -> Result<(String, Vec<String>), Refused> {
     let Some(observed) = world.observed() else {
         return Err(Refused::new(format!("{} is no observed run", head.run)));
@@ -49,7 +49,8 @@ pub fn scenario_of(head: &RunStarted, world: &World) -> Result<(String, Vec<Stri
         calls: BTreeMap::new(),
     };
     file.left.push(
-        "what the agents are told, and the arguments that their tools take, are not in the spans".into(),
+        "the instructions of the agents, and the arguments that their tools take, are not in the spans"
+            .into(),
     );
     let text = match file.is_team() {
         true => file.team(),
@@ -96,7 +97,7 @@ impl ObservedFile<'_> {
             let chain = std::iter::successors(by.get(name).copied(), |at| by.get(at).copied());
             chain.take(self.turns.len() + 1).all(|at| at != name)
         };
-        tops == 1 && by.keys().all(|name| rises(name))
+        tops == 1 && !by.is_empty() && by.keys().all(|name| rises(name))
     }
 
     fn team(&mut self) -> String {
@@ -221,7 +222,10 @@ impl ObservedFile<'_> {
                 Step::Tool(done) => {
                     let name = self.names.tool(&done.about.name, &mut self.left);
                     let args = self.arguments(done);
-                    self.fixtures.entry(name.clone()).or_default().push((args.clone(), done.clone()));
+                    self.fixtures
+                        .entry(name.clone())
+                        .or_default()
+                        .push((args.clone(), done.clone()));
                     tools.insert(name.clone());
                     (name, args, Arc::clone(&done.about.name))
                 }
@@ -230,7 +234,8 @@ impl ObservedFile<'_> {
                     let Some(name) = names.get(*inner) else { continue };
                     let given = by.as_ref().and_then(|by| by.about.input.as_deref());
                     let request = request_of(given).unwrap_or_else(|| UNKNOWN.to_owned());
-                    let wire = by.as_ref().map_or_else(|| "".into(), |by| Arc::clone(&by.about.name));
+                    let wire =
+                        by.as_ref().map_or_else(|| "".into(), |by| Arc::clone(&by.about.name));
                     if let Some(by) = by {
                         let tool = &by.about.name;
                         self.left.push(format!("the tool {tool} is the consultation of {name}"));
@@ -276,7 +281,13 @@ impl ObservedFile<'_> {
     }
 
     /// Ends a turn: with a handoff, or with its last reply.
-    fn finish(&mut self, rounds: &mut Vec<Round>, turn: &Turn, is_last: bool, next: Option<&String>) {
+    fn finish(
+        &mut self,
+        rounds: &mut Vec<Round>,
+        turn: &Turn,
+        is_last: bool,
+        next: Option<&String>,
+    ) {
         let who = &turn.name;
         let asked_no_model = !turn.steps.iter().any(|step| matches!(step, Step::Model(_)));
         if rounds.last().is_none_or(|round| !round.calls.is_empty()) {
@@ -302,7 +313,8 @@ impl ObservedFile<'_> {
         let known = answer.or(turn.about.output.as_deref()).filter(|it| !it.trim().is_empty());
         match (known, &last.text) {
             (Some(known), Some(said)) if known.trim() != said.trim() => {
-                self.left.push(format!("{who} ends with its result, its model said it in other words"));
+                self.left
+                    .push(format!("{who} ends with its result, its model said it in other words"));
                 last.text = Some(known.to_owned());
             }
             (Some(known), None) => last.text = Some(known.to_owned()),
@@ -418,7 +430,8 @@ impl ObservedFile<'_> {
         });
         let goal = given.map(str::trim).find(|text| !text.is_empty());
         if goal.is_none() {
-            self.left.push("what the program was asked is not known: the goal is its command".into());
+            self.left
+                .push("what the program was asked is not known: the goal is its command".into());
         }
         let goal = goal.unwrap_or(&self.head.goal).to_owned();
         document.insert("goal", value(values::escaped(&goal)));
@@ -502,7 +515,7 @@ fn implicit() -> Table {
 fn agent_table(tools: Option<&BTreeSet<String>>) -> Table {
     let mut table = Table::new();
     table.insert("description", value("An agent of the program that was watched"));
-    table.insert("instruction", value("What this agent is told is not known."));
+    table.insert("instruction", value("The instruction of this agent is not known."));
     table.insert("max_tool_rounds", value(10_000));
     if let Some(tools) = tools.filter(|tools| !tools.is_empty()) {
         table.insert("tools", value(tools.iter().map(String::as_str).collect::<Array>()));
@@ -631,7 +644,8 @@ fn without_calls(text: &str, called: &[Arc<str>]) -> String {
 
 /// Turns one after another: those inside of others follow them, and neighbours of one agent are one.
 fn merged(turns: Vec<Turn>, left: &mut Vec<String>) -> Vec<Turn> {
-    let name = |turns: &[Turn], at: Option<usize>| at.and_then(|at| Some(turns.get(at)?.name.clone()));
+    let name =
+        |turns: &[Turn], at: Option<usize>| at.and_then(|at| Some(turns.get(at)?.name.clone()));
     let outer: Vec<_> = turns.iter().map(|turn| name(&turns, turn.inside)).collect();
     let mut all: Vec<Turn> = Vec::new();
     for (turn, outer) in turns.into_iter().zip(outer) {

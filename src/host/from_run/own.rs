@@ -11,14 +11,14 @@ use toml_edit::{
 };
 
 use super::calls::{self, RecordedAttempt, RecordedCall};
+use super::fixtures::{fault, fixture_rows};
 use super::values;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time::Day;
 use crate::log::event::head::LaunchRecord;
 use crate::log::event::id::SourceNo;
 use crate::log::event::kind::{
-    Answer, AttemptFailed, FailureClass, Initiator, ModelLabel, Purpose, Reply, RunStarted,
-    ScriptedCall, Usage,
+    Answer, FailureClass, Initiator, ModelLabel, Purpose, Reply, RunStarted, ScriptedCall, Usage,
 };
 use crate::log::event::{Event, EventKind, World};
 use crate::log::world::Projection;
@@ -27,7 +27,7 @@ use crate::scenario::read::overrides::values_in_force;
 use crate::scenario::read::tree::{TomlNode, TomlValue};
 use crate::scenario::spec::SourceText;
 use crate::scenario::spec::script::ReplyEnd;
-use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind, TRANSFER};
+use crate::scenario::spec::tool::TRANSFER;
 use crate::scenario::tools::mcp::model_name;
 
 /// The kinds of tools that ask something outside of the file, by the keys of their tables.
@@ -115,7 +115,8 @@ impl OwnFile<'_> {
             document.insert("seed", value(seed));
         }
         for flag in &self.head.flags {
-            let table = document.get_mut("flags").and_then(|flags| flags.get_mut(flag.name.as_str()));
+            let table =
+                document.get_mut("flags").and_then(|flags| flags.get_mut(flag.name.as_str()));
             let Some(table) = table.and_then(Item::as_table_like_mut) else { continue };
             if table.get("default").and_then(Item::as_bool) != Some(flag.on) {
                 set(table, "default", flag.on.into());
@@ -153,7 +154,8 @@ impl OwnFile<'_> {
 
     /// What a live model has by default and a script has not.
     fn fix_live_model(&mut self) {
-        if let Some(research) = self.document.get_mut("research").and_then(Item::as_table_like_mut) {
+        if let Some(research) = self.document.get_mut("research").and_then(Item::as_table_like_mut)
+        {
             for key in ["plan", "notes", "answer"] {
                 if research.get(key).and_then(Item::as_str) == Some("model_when_live") {
                     set(research, key, "model".into());
@@ -202,14 +204,17 @@ impl OwnFile<'_> {
                 continue;
             }
             let rows = fixture_rows(&self.calls, name, &mut self.left);
-            let removed = ["tools", "workers"].into_iter().find(|section| {
-                remove(&mut self.document, section, name, kind)
-            });
+            let removed = ["tools", "workers"]
+                .into_iter()
+                .find(|section| remove(&mut self.document, section, name, kind));
             let Some(section) = removed else {
                 self.left.push(format!("{name} is asked again: its table was not found"));
                 continue;
             };
-            if kind == "read" && !has(&self.document, "tools", name, "breaker") && section == "tools" {
+            if kind == "read"
+                && !has(&self.document, "tools", name, "breaker")
+                && section == "tools"
+            {
                 // Pages of the web have no breaker by default, other tools have one.
                 let mut off = InlineTable::new();
                 off.insert("enabled", false.into());
@@ -255,15 +260,14 @@ impl OwnFile<'_> {
             }
             *continued.entry((key(call), call.repeat)).or_default() += 1;
         }
+        let mut nths: HashMap<(String, u32), u32> = HashMap::new();
         let mut rows = ArrayOfTables::new();
         for call in &self.calls {
             let Some(who) = call.purpose.script() else { continue };
-            if continued.get(&(key(call), call.repeat)).is_some_and(|calls| *calls > 1) {
-                let what = format!("{} was asked several times for one reply", call.purpose.label());
-                if !self.left.contains(&what) {
-                    self.left.push(what);
-                }
-            }
+            let of_key = (key(call), call.repeat);
+            let nth = nths.entry(of_key.clone()).or_default();
+            *nth += 1;
+            let is_repeated = continued.get(&of_key).is_some_and(|calls| *calls > 1);
             for attempt in &call.attempts {
                 let mut row = Table::new();
                 match who {
@@ -285,6 +289,9 @@ impl OwnFile<'_> {
                 {
                     row.insert("when", value(format!("url == {}", values::cel_text(url))));
                 }
+                if is_repeated {
+                    row.insert("nth", value(i64::from(*nth)));
+                }
                 if asked_again.contains(&key(call)) {
                     row.insert("again", value(i64::from(call.repeat)));
                 }
@@ -299,7 +306,7 @@ impl OwnFile<'_> {
         rows
     }
 
-    /// What somebody changed while the run went on.
+    /// What somebody changed while the run was going.
     fn tell_changes(&mut self, record: &LaunchRecord) {
         for (at, flag, on) in &record.flags {
             let to = if *on { "on" } else { "off" };
@@ -348,7 +355,6 @@ fn say(
             }
             match reply.end {
                 ReplyEnd::Stop => {}
-                ReplyEnd::Paused => left.push("a model paused in its reply".to_owned()),
                 end => {
                     row.insert("end", value(end.word()));
                 }
@@ -438,86 +444,6 @@ fn usage_of(usage: Option<&Usage>) -> InlineTable {
     table
 }
 
-/// How an attempt failed.
-fn fault(attempt: &RecordedAttempt, left: &mut Vec<String>) -> InlineTable {
-    let mut table = InlineTable::new();
-    let failed = match &attempt.ended {
-        Some(Err(failed)) if !attempt.hung() => Some(failed),
-        _ => None,
-    };
-    let kind = match failed {
-        None => ScriptFaultKind::Hang,
-        Some(failed) => kind_of(failed, left),
-    };
-    match &kind {
-        ScriptFaultKind::Status { status, retry_after } => {
-            table.insert("status", i64::from(*status).into());
-            if let Some(wait) = retry_after {
-                table.insert("retry_after_s", wait.as_secs_f64().into());
-            }
-        }
-        other => {
-            table.insert("kind", word_of(other).into());
-        }
-    }
-    if let Some(failed) = failed {
-        let plain = AttemptFailed::from_scripted_fault(&ScriptFault::new(kind, 1), "");
-        if plain.is_none_or(|plain| plain.text != failed.text) {
-            table.insert("text", failed.text.as_str().into());
-        }
-        if let Some(retry) = failed.should_retry {
-            table.insert("retry", retry.into());
-        }
-    }
-    if attempt.number > 1 {
-        table.insert("times", i64::from(attempt.number).into());
-    }
-    table
-}
-
-fn kind_of(failed: &AttemptFailed, left: &mut Vec<String>) -> ScriptFaultKind {
-    match failed.class {
-        FailureClass::Timeout | FailureClass::Cancelled => ScriptFaultKind::Hang,
-        FailureClass::Resolve => ScriptFaultKind::Resolve,
-        FailureClass::Connect => ScriptFaultKind::Refused,
-        FailureClass::Tls => ScriptFaultKind::Tls,
-        FailureClass::Reset => ScriptFaultKind::Reset,
-        FailureClass::BadResponse => ScriptFaultKind::BadResponse,
-        FailureClass::TooLarge => ScriptFaultKind::TooLarge,
-        FailureClass::Denied => ScriptFaultKind::Denied,
-        FailureClass::Rejected => ScriptFaultKind::Rejected,
-        FailureClass::RateLimited | FailureClass::Auth | FailureClass::Status => {
-            match failed.status.filter(|status| (400..600).contains(status)) {
-                Some(status) => ScriptFaultKind::Status {
-                    status,
-                    retry_after: failed.retry_after_ms.map(std::time::Duration::from_millis),
-                },
-                None => ScriptFaultKind::BadResponse,
-            }
-        }
-        FailureClass::Tool => ScriptFaultKind::Tool,
-        class @ (FailureClass::Limit | FailureClass::ScriptMissing | FailureClass::Panic) => {
-            left.push(format!("a failure of another kind: {}", class.word()));
-            ScriptFaultKind::Tool
-        }
-    }
-}
-
-fn word_of(kind: &ScriptFaultKind) -> &'static str {
-    match kind {
-        ScriptFaultKind::Hang => "hang",
-        ScriptFaultKind::Refused => "refused",
-        ScriptFaultKind::Reset => "reset",
-        ScriptFaultKind::BadResponse | ScriptFaultKind::Status { .. } => "bad_response",
-        ScriptFaultKind::Resolve => "resolve",
-        ScriptFaultKind::Tls => "tls",
-        ScriptFaultKind::Tool => "tool",
-        ScriptFaultKind::TooLarge => "too_large",
-        ScriptFaultKind::Denied => "denied",
-        ScriptFaultKind::Rejected => "rejected",
-    }
-}
-
 /// Writes the answer of a person. `false`: no row can say it.
 fn put_answer(row: &mut Table, answer: &Answer) -> bool {
     let mut reason = |text: &str| {
@@ -552,96 +478,6 @@ fn put_answer(row: &mut Table, answer: &Answer) -> bool {
     };
     row.insert(key, value(said));
     true
-}
-
-/// The rows of a fixture that gives what a tool gave.
-pub fn fixture_rows(calls: &[RecordedCall], tool: &str, left: &mut Vec<String>) -> Vec<Table> {
-    let mut groups: Vec<(String, Vec<&RecordedCall>)> = Vec::new();
-    for call in calls.iter().filter(|call| call.tool.as_str() == tool) {
-        let key = crate::base::json_text::to_canonical_json(&call.args);
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, group)) => group.push(call),
-            None => groups.push((key, vec![call])),
-        }
-    }
-    // A row also fits calls with more arguments than it names.
-    groups.sort_by_key(|(_, group)| {
-        let args = group.first().and_then(|call| call.args.as_object());
-        std::cmp::Reverse(args.map_or(0, |args| args.len()))
-    });
-    let mut rows = Vec::new();
-    for (_, group) in groups {
-        let several = group.iter().filter(|call| !call.attempts.is_empty()).count() > 1;
-        for call in group {
-            for attempt in &call.attempts {
-                rows.push(fixture_row(call, attempt, several, left));
-            }
-        }
-    }
-    if rows.is_empty() {
-        left.push(format!("{tool} was not called: write what it gives"));
-        let mut row = Table::new();
-        let mut fault = InlineTable::new();
-        fault.insert("kind", "tool".into());
-        fault.insert("times", 20.into());
-        fault.insert("text", "the recorded run did not call this tool".into());
-        row.insert("fault", value(fault));
-        row.insert("raw", value("null"));
-        rows.push(row);
-    }
-    rows
-}
-
-fn fixture_row(
-    call: &RecordedCall,
-    attempt: &RecordedAttempt,
-    several: bool,
-    left: &mut Vec<String>,
-) -> Table {
-    let mut row = Table::new();
-    let mut args = InlineTable::new();
-    for (key, given) in call.args.as_object().into_iter().flatten() {
-        // The program adds it to the address.
-        if matches!(call.purpose, Purpose::Read { .. }) && key == "allowed_domains" {
-            continue;
-        }
-        match values::templated(given) {
-            Some(given) => {
-                args.insert(key, given);
-            }
-            None => left.push(format!("{}: a row cannot name its argument {key}", call.tool)),
-        }
-    }
-    if !args.is_empty() {
-        row.insert("args", value(args));
-    }
-    if several {
-        row.insert("nth", value(i64::from(call.nth)));
-    }
-    if call.attempts.len() > 1 {
-        row.insert("attempt", value(i64::from(attempt.number)));
-    }
-    if !attempt.hung()
-        && let Some(took) = values::latency(attempt.took)
-    {
-        row.insert("latency", value(took));
-    }
-    match &attempt.ended {
-        Some(Ok(reply)) => put_result(&mut row, reply.result.as_deref().unwrap_or(&Value::Null)),
-        _ => {
-            row.insert("fault", value(fault(attempt, left)));
-            row.insert("raw", value("null"));
-        }
-    }
-    row
-}
-
-/// A result, as a table where TOML has one.
-pub fn put_result(row: &mut Table, result: &Value) {
-    match values::templated(result).filter(|_| result.is_object()) {
-        Some(table) => row.insert("result", value(table)),
-        None => row.insert("raw", value(values::escaped(&result.to_string()))),
-    };
 }
 
 /// The names of the tables in a section of a file.
@@ -740,9 +576,13 @@ fn item_of(node: &TomlNode) -> Option<TomlItem> {
         TomlValue::Number(number) => (*number).into(),
         TomlValue::Boolean(truth) => (*truth).into(),
         TomlValue::Date(date) => date.parse::<Datetime>().ok()?.into(),
-        TomlValue::List(items) => {
-            items.iter().map(item_of).collect::<Option<Vec<_>>>()?.into_iter().collect::<Array>().into()
-        }
+        TomlValue::List(items) => items
+            .iter()
+            .map(item_of)
+            .collect::<Option<Vec<_>>>()?
+            .into_iter()
+            .collect::<Array>()
+            .into(),
         TomlValue::Table(table) => {
             let mut inline = InlineTable::new();
             for (key, node) in &table.entries {

@@ -95,6 +95,7 @@ fn row(
         round: table.round.as_ref().map(|round| round.value.0),
         attempt: table.attempt.as_ref().map(|attempt| attempt.value.0),
         again: table.again.as_ref().map(|again| again.value.0),
+        nth: table.nth.as_ref().map(|nth| nth.value.0),
         when: when.map_or(Some(None), |when| when.map(Some))?,
         latency: table.latency,
         fault: fault.map_or(Some(None), |fault| fault.map(Some))?,
@@ -274,6 +275,7 @@ fn covers(earlier: &ScriptTable, row: &ScriptTable) -> bool {
         && wider(&earlier.turn, &row.turn, |turn| turn.value.0)
         && wider(&earlier.round, &row.round, |round| round.value.0)
         && wider(&earlier.attempt, &row.attempt, |attempt| attempt.value.0)
+        && wider(&earlier.nth, &row.nth, |nth| nth.value.0)
         && wider(&earlier.again, &row.again, |again| again.value.0)
 }
 

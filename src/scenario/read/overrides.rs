@@ -6,9 +6,9 @@ use std::str::FromStr;
 use toml::de::DeValue;
 
 use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
-use super::{ReadContext, closest_name, suggest_declared_name};
 #[cfg(feature = "tui")]
 use super::{REFUSED_KEYS, tree};
+use super::{ReadContext, closest_name, suggest_declared_name};
 
 /// Sets one field before the scenario is checked: `budget.max_rounds=1`, `inputs.region=EU`,
 /// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string. Where an
@@ -174,10 +174,7 @@ impl Override {
 /// The values that overrides give to a file, each with the names of its path (`rows[2]` is an item of a
 /// list). One that does not fit the file is left out.
 #[cfg(feature = "tui")]
-pub(crate) fn values_in_force(
-    text: &str,
-    overrides: &[Override],
-) -> Vec<(Vec<String>, TomlNode)> {
+pub(crate) fn values_in_force(text: &str, overrides: &[Override]) -> Vec<(Vec<String>, TomlNode)> {
     let Ok((document, _)) = tree::parse(text) else { return Vec::new() };
     let mut root = TomlTable::from_toml(document.get_ref(), 0);
     let mut cx = ReadContext::new(String::new(), text, Vec::new(), REFUSED_KEYS);
@@ -190,7 +187,8 @@ pub(crate) fn values_in_force(
         if path.len() == 2 && path.first().is_some_and(|first| first == "inputs") && !is_table {
             path.push("value".to_owned());
         }
-        let mut found = TomlNode { at: TextSpan::new(0, 0..0), value: TomlValue::Table(root.clone()) };
+        let mut found =
+            TomlNode { at: TextSpan::new(0, 0..0), value: TomlValue::Table(root.clone()) };
         for name in &path {
             found = item_of(&found, name)?.clone();
         }

@@ -23,6 +23,13 @@ pub struct Script {
     pub rows: Vec<ScriptRow>,
 }
 
+impl Script {
+    /// Whether a reply depends on how often the run made the same call before.
+    pub fn counts_calls(&self) -> bool {
+        self.rows.iter().any(|row| row.nth.is_some())
+    }
+}
+
 /// One `[[script]]` of a scenario.
 #[derive(Debug)]
 pub struct ScriptRow {
@@ -43,6 +50,8 @@ pub struct ScriptRow {
     /// Only for the nth repeat after a reply that did not match the required format, from 1; 0 is
     /// the first attempt.
     pub again: Option<u32>,
+    /// Only for the nth call of the run with the same role or agent, turn, round, step and repeat.
+    pub nth: Option<u32>,
     /// Only if this condition holds.
     pub when: Option<Condition>,
     /// How long the reply takes.

@@ -192,7 +192,9 @@ pub(super) fn build(
 fn covers(earlier: &FixtureRow, row: &FixtureRow) -> bool {
     let same_attempt = earlier.attempt.is_none() || earlier.attempt == row.attempt;
     let same_call = earlier.nth.is_none() || earlier.nth == row.nth;
-    same_attempt && same_call && earlier.args.iter().all(|(key, value)| row.args.get(key) == Some(value))
+    same_attempt
+        && same_call
+        && earlier.args.iter().all(|(key, value)| row.args.get(key) == Some(value))
 }
 
 fn row(

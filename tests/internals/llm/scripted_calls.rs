@@ -23,6 +23,7 @@ use tokio::time::Instant;
 fn row(text: &str) -> ScriptRow {
     ScriptRow {
         usage: None,
+        nth: None,
         role: None,
         agent: None,
         message: None,
@@ -62,6 +63,7 @@ fn model(rows: Vec<ScriptRow>, instant: bool) -> ScriptedModel {
 /// What an agent is asked in its turn.
 fn asked(agent: &str, turn: u32, round: u32) -> ChatRequest {
     ChatRequest {
+        nth: 1,
         messages: Conversation::from(Arc::from([ChatMessage::new(
             MessageRole::User,
             "Go on then.",

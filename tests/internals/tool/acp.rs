@@ -104,6 +104,7 @@ fn fake(mode: &str) -> AcpModel {
 fn request_of(messages: Vec<ChatMessage>) -> ChatRequest {
     let messages: Arc<[ChatMessage]> = messages.into();
     ChatRequest {
+        nth: 1,
         messages: Conversation::from(messages),
         tools: Arc::<[ToolOffer]>::default(),
         form: ReplyForm::Text,

@@ -365,6 +365,9 @@ record! {
         /// Only for the nth repeat after a reply that did not match the required format, from 1; 0
         /// is the first attempt. See model.ask_again.
         again: Positioned<IntegerField<0, 10>> = optional,
+        /// Only for the nth call of the run with the same role or agent, turn, round, step and repeat,
+        /// from 1. A swarm that is consulted again counts the turns of its members from 1.
+        nth: Positioned<IntegerField<1, 100_000>> = optional,
         /// Only if this CEL condition holds. For a role it may use facts, inputs, goal, role,
         /// round, attempt, flags, recent_rounds, open_conflicts. For a step: facts, inputs, goal,
         /// attempt, flags, and max_tasks, available_workers for a plan; final_decision, history for
@@ -437,9 +440,9 @@ impl ScenarioFile {
 }
 
 /// The keys of a row that only replies of models may have.
-const MODEL_KEYS: [&str; 12] = [
+const MODEL_KEYS: [&str; 13] = [
     "role", "agent", "message", "turn", "step", "round", "attempt", "again", "fault", "raw",
-    "calls", "usage",
+    "calls", "usage", "nth",
 ];
 
 /// The keys of a row that only answers of people may have.
@@ -466,6 +469,7 @@ impl ScriptTable {
             self.raw.as_ref().map(|it| it.at),
             self.calls.as_ref().map(|it| it.at),
             self.usage.as_ref().map(|it| it.at),
+            self.nth.as_ref().map(|it| it.at),
         ];
         MODEL_KEYS.into_iter().zip(at).filter_map(|(key, at)| Some((key, at?))).collect()
     }
@@ -486,6 +490,7 @@ words! { ReplyEnd:
     "length" => ReplyEnd::Length, "Cut at the limit of its tokens or of the context window.";
     "filtered" => ReplyEnd::Filtered, "Cut by a content filter of the provider.";
     "refused" => ReplyEnd::Refused, "Cut by a refusal of the model.";
+    "paused" => ReplyEnd::Paused, "The model pauses, and is asked to continue.";
     "failed" => ReplyEnd::Failed, "The provider failed.";
 }
 

@@ -179,6 +179,7 @@ mod tests {
             purpose: Purpose::Finalize,
             message: 1,
             attempt: 1,
+            nth: 1,
             again: 0,
             draw: 0,
             shown: Arc::default(),
