@@ -205,7 +205,7 @@ impl PlainLoop {
         self.wait.is_some()
             || self.awaited.is_some()
             || !self.state.home.is_read
-            || (self.services.kept.database().is_some() && !self.state.history.is_known())
+            || (self.services.kept.is_on() && !self.state.history.is_known())
             || (!self.state.starting.is_empty() && self.state.overlays.is_empty())
             || self.state.to_compare.awaited.is_some()
             || self.state.history.said.is_searching()

@@ -27,6 +27,16 @@ pub struct KeptRuns {
     damage: Arc<Mutex<Option<StoreError>>>,
 }
 
+impl KeptRuns {
+    /// Whether runs are kept, so that a list of them comes.
+    pub fn is_on(&self) -> bool {
+        #[cfg(feature = "store")]
+        return self.database.is_some();
+        #[cfg(not(feature = "store"))]
+        false
+    }
+}
+
 #[cfg(feature = "store")]
 impl KeptRuns {
     /// The runs in this database.
