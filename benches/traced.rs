@@ -18,7 +18,7 @@ const TEXT: &str = include_str!("../scenarios/checkout-unanimous.toml");
 
 /// Runs of a measurement, and measurements of each kind.
 const RUNS: usize = 60;
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 41;
 
 const BOUND: f64 = 1.25;
 

@@ -24,12 +24,10 @@ use crate::log::event::kind::{
 };
 use crate::log::event::result_text::{reply_text, value_text};
 use crate::log::event::{Elapsed, Event, EventKind, SpanId, SpanKind, SpanState, StopReason};
-use crate::log::facts::PatternFact;
-use crate::log::facts::agents::AgentFact;
-use crate::log::facts::collaboration::CollaborationFact;
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
-use crate::log::facts::orchestrator::{OrchestratorFact, Task};
-use crate::log::facts::research::{FoundSource, ResearchFact, SourceOutcome};
+use crate::log::facts::orchestrator::Task;
+use crate::log::facts::research::FoundSource;
+use crate::log::facts::{ForSpans, PatternFact};
 
 /// Most events of a span: a call that is retried endlessly does not grow.
 const MAX_EVENTS: usize = 64;
@@ -472,20 +470,18 @@ impl RunSpans {
         self.note(event, "question", about);
     }
 
-    /// Takes what the spans of a pattern need of its facts.
+    /// Takes what spans need of the fact of a pattern.
     fn take_fact(&mut self, event: &Event, fact: &PatternFact) {
-        match fact {
-            PatternFact::Observed(fact) => self.take_observed(event, fact),
-            PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks }) => {
-                self.tasks = Arc::clone(tasks);
+        if let Some(fact) = fact.observed() {
+            self.take_observed(event, fact);
+        }
+        match fact.for_spans() {
+            Some(ForSpans::Tasks(tasks)) => self.tasks = Arc::clone(tasks),
+            Some(ForSpans::Sources(sources)) => self.sources = Arc::clone(sources),
+            Some(ForSpans::Handoff(to, message)) => {
+                self.handed = Some((to.clone(), message.clone()))
             }
-            PatternFact::Research(ResearchFact::SourcesFound(found)) => {
-                self.sources = Arc::clone(&found.sources);
-            }
-            PatternFact::Agents(AgentFact::HandoffMade { to, message, .. }) => {
-                self.handed = Some((to.clone(), message.clone()));
-            }
-            PatternFact::Agents(AgentFact::AnswerPartial { text, .. }) => {
+            Some(ForSpans::Answer(text)) => {
                 self.answer.get_or_insert_with(|| Arc::clone(text));
             }
             _ => {}
@@ -619,30 +615,18 @@ impl RunSpans {
 
     /// What the fact that ends a span says of it.
     fn describe_fact(&self, fact: &PatternFact, open: &mut OpenSpan, status: &mut Status) {
-        match fact {
-            PatternFact::Collaboration(CollaborationFact::RoundClosed { decision, .. }) => {
-                let decision = decision.map(|decision| decision.word());
-                decision.into_iter().for_each(|it| open.attributes.add("roundtable.result", it));
-            }
-            PatternFact::Orchestrator(OrchestratorFact::TaskFailed { reason, .. }) => {
-                self.fail(open, status, &word_of(reason), &reason.to_string());
-            }
-            PatternFact::Research(ResearchFact::SourceClosed(outcome)) => match &**outcome {
-                SourceOutcome::Denied { reason, location } => {
+        match fact.for_spans() {
+            Some(ForSpans::Decision(word)) => open.attributes.add("roundtable.result", word),
+            Some(ForSpans::Failed { word, text, is_denied }) => {
+                if is_denied {
                     open.attributes.add("roundtable.denied", true);
-                    let at = location.as_ref().map(|url| format!(": {url}")).unwrap_or_default();
-                    self.fail(open, status, reason.word(), &format!("{}{at}", reason.phrase()));
                 }
-                SourceOutcome::Skipped { reason, text } => {
-                    let word = reason.split(':').next().unwrap_or_default();
-                    self.fail(open, status, word, text);
-                }
-                SourceOutcome::Cancelled => {
-                    self.fail(open, status, "cancelled", "the run ended");
-                }
-                SourceOutcome::Read { .. } => {}
-            },
-            PatternFact::Observed(ObservedFact::Closed { end, .. }) => match end {
+                self.fail(open, status, &word, &text);
+            }
+            _ => {}
+        }
+        if let Some(ObservedFact::Closed { end, .. }) = fact.observed() {
+            match end {
                 SpanEnd::Lost => open.attributes.add("roundtable.lost", true),
                 SpanEnd::Failed => {
                     let about = open.observed.as_ref();
@@ -650,8 +634,7 @@ impl RunSpans {
                     self.fail(open, status, "_OTHER", &error);
                 }
                 SpanEnd::Done => {}
-            },
-            _ => {}
+            }
         }
     }
 

@@ -16,7 +16,11 @@ use serde::{Deserialize, Serialize};
 use self::agents::{AgentFact, TeamPlan};
 use self::collaboration::{CollaborationFact, CollaborationPlan};
 use self::observed::{ObservedFact, ObservedPlan};
+#[cfg(feature = "tui")]
+use self::orchestrator::Task;
 use self::orchestrator::{OrchestratorFact, OrchestratorPlan};
+#[cfg(feature = "tui")]
+use self::research::{FoundSource, SourceOutcome};
 use self::research::{ResearchFact, ResearchPlan};
 use self::router::{RouterFact, RouterPlan};
 use super::event::command::Command;
@@ -24,6 +28,8 @@ use super::event::id::SpanId;
 use super::event::kind::{Asks, Usage};
 use super::event::purpose::Purpose;
 use super::event::{SpanKind, SpanState, StopReason, TextPart};
+#[cfg(feature = "tui")]
+use crate::base::name::AgentName;
 use crate::base::name::ToolName;
 
 /// The pattern of a run, with its limits at the start.
@@ -143,6 +149,53 @@ impl PatternFact {
         }
     }
 
+    /// What another program reports, of an observed run.
+    #[cfg(feature = "tui")]
+    pub(crate) fn observed(&self) -> Option<&ObservedFact> {
+        match self {
+            Self::Observed(fact) => Some(fact),
+            _ => None,
+        }
+    }
+
+    /// What the spans of a run need of it, if anything.
+    #[cfg(feature = "tui")]
+    pub(crate) fn for_spans(&self) -> Option<ForSpans<'_>> {
+        let failed = |word: &str, text: String, is_denied| {
+            let word = word.split(':').next().unwrap_or_default().to_owned();
+            Some(ForSpans::Failed { word, text, is_denied })
+        };
+        match self {
+            Self::Collaboration(CollaborationFact::RoundClosed { decision, .. }) => {
+                decision.map(|decision| ForSpans::Decision(decision.word()))
+            }
+            Self::Orchestrator(OrchestratorFact::PlanAccepted { tasks }) => {
+                Some(ForSpans::Tasks(tasks))
+            }
+            Self::Orchestrator(OrchestratorFact::TaskFailed { reason, .. }) => {
+                let text = reason.to_string();
+                failed(&text.clone(), text, false)
+            }
+            Self::Agents(AgentFact::HandoffMade { to, message, .. }) => {
+                Some(ForSpans::Handoff(to, message))
+            }
+            Self::Agents(AgentFact::AnswerPartial { text, .. }) => Some(ForSpans::Answer(text)),
+            Self::Research(ResearchFact::SourcesFound(found)) => {
+                Some(ForSpans::Sources(&found.sources))
+            }
+            Self::Research(ResearchFact::SourceClosed(outcome)) => match &**outcome {
+                SourceOutcome::Denied { reason, location } => {
+                    let at = location.as_ref().map(|url| format!(": {url}")).unwrap_or_default();
+                    failed(reason.word(), format!("{}{at}", reason.phrase()), true)
+                }
+                SourceOutcome::Skipped { reason, text } => failed(reason, text.to_string(), false),
+                SourceOutcome::Cancelled => failed("cancelled", "the run ended".to_owned(), false),
+                SourceOutcome::Read { .. } => None,
+            },
+            _ => None,
+        }
+    }
+
     /// [`Fact::opens`] by a static match, because each fact of a log needs it.
     pub(crate) fn opens(&self) -> Option<(SpanId, SpanKind)> {
         match self {
@@ -166,6 +219,30 @@ impl PatternFact {
             Self::Observed(fact) => fact.closes(),
         }
     }
+}
+
+/// What the spans of a run need of a fact.
+#[cfg(feature = "tui")]
+pub(crate) enum ForSpans<'f> {
+    /// The tasks of a plan.
+    Tasks(&'f Arc<[Task]>),
+    /// The sources of a search.
+    Sources(&'f Arc<[FoundSource]>),
+    /// Who takes over, and with which message.
+    Handoff(&'f AgentName, &'f Option<Arc<str>>),
+    /// A text that is the answer unless another one is composed.
+    Answer(&'f Arc<str>),
+    /// The decision of a round that ends.
+    Decision(&'static str),
+    /// Why a task or a source failed.
+    Failed {
+        /// The reason in a word.
+        word: String,
+        /// The same with what was said.
+        text: String,
+        /// Whether it was not allowed.
+        is_denied: bool,
+    },
 }
 
 /// A fact of one pattern: what the rest of the program asks it.
