@@ -26,7 +26,7 @@ impl FirstStart {
     /// Whether the dashboard has not been opened before. Without a home directory nothing can be remembered,
     /// so nobody is told.
     pub fn is_first(&self) -> bool {
-        self.file.as_deref().is_some_and(|file| is_missing(file))
+        self.file.as_deref().is_some_and(is_missing)
     }
 
     /// Remembers it. A folder that cannot be written is no error: the log of the program has the reason.

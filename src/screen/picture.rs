@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
@@ -293,7 +294,7 @@ fn hex(colour: Color) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use ratatui::layout::Rect;
+
     use ratatui::style::Style;
 
     use super::*;

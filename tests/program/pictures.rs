@@ -182,8 +182,11 @@ reply = { stance = "go", summary = "<svg onload=a()> & \u001b[2J", confidence = 
     }
 }
 
+/// The changes of a text: the share of the time, and whether it is seen from then on.
+type Changes = Vec<(f64, bool)>;
+
 /// The texts of an animated picture, each with the frames that show it: `None` for all of them.
-fn film_texts(svg: &str) -> Vec<(String, Option<Vec<(f64, bool)>>)> {
+fn film_texts(svg: &str) -> Vec<(String, Option<Changes>)> {
     let (style, drawn) =
         svg.split_once("<style>\n").expect("a style").1.split_once("</style>\n").expect("its end");
     let number =

@@ -215,12 +215,11 @@ impl PlainLoop {
     /// Ends what the last turn has ended: a wait, or what follows an answer.
     fn after_turn(&mut self) {
         if let Some(wait) = self.wait.take_if(|wait| {
-            let rests = self.state.run(&wait.run).is_none_or(|page| {
+            self.state.run(&wait.run).is_none_or(|page| {
                 let next = page.world().progress.next.0;
                 wait.events.is_some_and(|events| next >= events)
                     || is_at_rest(page.world(), self.went_on.get(&wait.run).copied())
-            });
-            rests
+            })
         }) {
             self.tell_rest(&wait.run);
         }
@@ -285,20 +284,22 @@ impl PlainLoop {
                     self.feed.follow(run, *facts);
                 }
             }
-            Err(EffectResult::Signal(signal)) => self.on_signal(signal),
-            Err(EffectResult::Edit(path)) => {
-                let path = path.display();
-                self.out.line(&format!("edit {path}; the list is read again when it is saved"));
-            }
-            #[cfg(debug_assertions)]
-            #[allow(clippy::panic, reason = "tests check the state it leaves behind")]
-            Err(EffectResult::Panic) => panic!("a panic of the tests, in the loop"),
-            #[cfg(debug_assertions)]
-            Err(EffectResult::Stuck) => loop {
-                std::thread::park();
+            Err(answer) => match *answer {
+                EffectResult::Signal(signal) => self.on_signal(signal),
+                EffectResult::Edit(path) => {
+                    let path = path.display();
+                    self.out.line(&format!("edit {path}; the list is read again when it is saved"));
+                }
+                #[cfg(debug_assertions)]
+                #[allow(clippy::panic, reason = "tests check the state it leaves behind")]
+                EffectResult::Panic => panic!("a panic of the tests, in the loop"),
+                #[cfg(debug_assertions)]
+                EffectResult::Stuck => loop {
+                    std::thread::park();
+                },
+                // Escape codes, and the editor of a terminal that has a screen.
+                _ => {}
             },
-            // Escape codes, and the editor of a terminal that has a screen.
-            Err(_) => {}
         }
     }
 

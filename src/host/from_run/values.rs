@@ -42,7 +42,8 @@ pub fn templated(value: &Value) -> Option<TomlValue> {
 /// A JSON object that a table of the file would be read as, byte by byte; else `None`: write the text.
 pub fn as_table(json: &str) -> Option<(Value, TomlValue)> {
     let value: Value = serde_json::from_str(json).ok().filter(Value::is_object)?;
-    let table = templated(&value).filter(|_| value.to_string() == json)?;
+    let table = templated(&value)
+        .filter(|_| serde_json::to_string(&value).is_ok_and(|text| text == json))?;
     Some((value, table))
 }
 

@@ -128,31 +128,31 @@ impl EffectResult {
     ///
     /// # Errors
     /// The result itself, if it asks something of the terminal.
-    pub(crate) fn into_news(self, now: Duration) -> Result<News, Self> {
-        let news = |msgs, log| Ok(News { msgs, log });
-        match self {
-            Self::Msg(msg) => news(vec![msg], None),
-            Self::Clock(run, age) => news(vec![Msg::Clock(run, now.saturating_sub(age))], None),
+    pub(crate) fn into_news(self, now: Duration) -> Result<News, Box<Self>> {
+        let (msgs, log) = match self {
+            Self::Msg(msg) => (vec![msg], None),
+            Self::Clock(run, age) => (vec![Msg::Clock(run, now.saturating_sub(age))], None),
             Self::Started { request, run, facts, launch } => {
                 let zero = now.saturating_sub(run.bus().now().duration());
                 let run = run.id().clone();
                 let started = Msg::Started { request, run: run.clone(), zero, launch };
-                news(vec![started], Some((run, facts)))
+                (vec![started], Some((run, facts)))
             }
             Self::Attached { request, run, age, facts, launch, remote } => {
                 let zero = now.saturating_sub(age);
                 let started = Msg::Started { request, run: run.clone(), zero, launch };
                 let remote = Msg::Remote { run: run.clone(), remote };
-                news(vec![started, remote], Some((run, facts)))
+                (vec![started, remote], Some((run, facts)))
             }
             Self::Followed { run, age, facts, launch, remote } => {
                 let zero = now.saturating_sub(age);
                 let followed = Msg::Followed { run: run.clone(), zero, launch };
                 let remote = Msg::Remote { run: run.clone(), remote };
-                news(vec![followed, remote], Some((run, facts)))
+                (vec![followed, remote], Some((run, facts)))
             }
-            asks => Err(asks),
-        }
+            asks => return Err(Box::new(asks)),
+        };
+        Ok(News { msgs, log })
     }
 }
 

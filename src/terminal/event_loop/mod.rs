@@ -314,7 +314,7 @@ impl<C: Console> DashboardLoop<C> {
                     self.feed.follow(run, *facts);
                 }
             }
-            Err(answer) => self.on_request(answer)?,
+            Err(answer) => self.on_request(*answer)?,
         }
         Ok(())
     }
