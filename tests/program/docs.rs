@@ -222,6 +222,10 @@ fn shown_commands_exit_as_documented() {
             scope.spawn(move || {
                 let home = Home::new();
                 home.write("home/notes/lease.md", "# Lease\n\nThe lease ends on 31 March 2027.\n");
+                for file in ["examples/gate/desk.py", "examples/gate/rows.toml"] {
+                    let text = std::fs::read_to_string(root().join(file)).expect("an example");
+                    home.write(file, &text);
+                }
                 for shown in commands(page) {
                     let ended = shown.run(&home);
                     counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
