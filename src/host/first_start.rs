@@ -24,7 +24,7 @@ impl FirstStart {
     }
 
     /// Whether the dashboard has not been opened before. Without a home directory nothing can be remembered,
-    /// so nobody is told.
+    /// so the lines are not shown.
     pub fn is_first(&self) -> bool {
         self.file.as_deref().is_some_and(is_missing)
     }

@@ -34,7 +34,7 @@ pub struct AppState {
     pub now: Duration,
     /// Size of the terminal.
     pub terminal: Size,
-    /// The size that pages and windows are laid out in: that of the terminal without the rows of the strip.
+    /// The size in which pages and windows are drawn: that of the terminal without the rows of the strip.
     pub size: Size,
     /// The screen that is shown.
     pub screen: ActiveScreen,
@@ -75,7 +75,7 @@ pub struct AppState {
     pub(super) is_rescanning: bool,
     /// The tour, while it is on.
     pub tour: Option<Tour>,
-    /// What a new user is told on the first screen, until something was done.
+    /// The lines for a new user on the first screen, until something was done.
     pub first_screen: Option<FirstScreen>,
     pub(crate) requests: u64,
     pub(super) interrupted_at: Option<Duration>,
@@ -363,7 +363,7 @@ impl AppState {
     }
 
     /// Tells a new user what to do, until something was done. `waits_for_rows`: kept runs are looked for, and
-    /// whoever has some is not new.
+    /// a user who has some is not new.
     pub fn welcome(&mut self, waits_for_rows: bool) {
         self.first_screen = Some(FirstScreen { waits_for_rows });
         super::strip::settle(self);

@@ -173,7 +173,7 @@ fn forget(state: &mut AppState) -> Effect {
     Effect::RememberStart
 }
 
-/// Esc on the first screen: hides what a new user was told.
+/// Esc on the first screen: hides the lines for a new user.
 pub(super) fn dismiss(state: &mut AppState) -> Option<Effect> {
     let is_shown = state.first_screen.is_some() && state.screen == ActiveScreen::Home;
     is_shown.then(|| forget(state))

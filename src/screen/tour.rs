@@ -72,7 +72,7 @@ impl TourStep {
     }
 }
 
-/// A tour that is going on.
+/// A tour that has not ended.
 #[derive(Clone, Debug)]
 pub struct Tour {
     request: RequestId,
@@ -171,7 +171,7 @@ fn end(state: &mut AppState) -> bool {
     let run = match run.map(|page| &page.world().progress.stage) {
         None | Some(RunState::Closed) => String::new(),
         Some(stage) if waits(stage) => " Its run is paused.".to_owned(),
-        Some(_) => " Its run goes on.".to_owned(),
+        Some(_) => " Its run continues.".to_owned(),
     };
     state.notify(NoticeKind::Info, format!("The tour has ended: {again}.{run}"));
     true
@@ -314,14 +314,14 @@ fn on_page(page: &RunPage, step: TourStep) -> [&'static str; 2] {
             "They discuss a launch, live. Their replies are scripted.",
         ],
         TourStep::Step if is_pausing => [
-            "The run goes on to the next boundary, and pauses there.",
+            "The run continues to the next boundary, and pauses there.",
             "Boundaries are where rounds and calls begin.",
         ],
         TourStep::Step if !waits(stage) => {
-            ["The run goes on: {pause-or-resume} pauses it again. Then:", key_line(step)]
+            ["The run continues: {pause-or-resume} pauses it again. Then:", key_line(step)]
         }
         TourStep::Step => [
-            "Paused. {step} steps: the run goes on to the next boundary only.",
+            "Paused. {step} steps: the run continues to the next boundary only.",
             "{step-round} would run to the next round, {pause-or-resume} resumes.",
         ],
         TourStep::Flag => [

@@ -7,9 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::effects::EffectResult;
 use crate::engine::Engine;
 use crate::log::bus::{Bus, LogReader};
 use crate::log::event::{Event, RunId, Seq, SpanId};
@@ -31,6 +33,47 @@ pub struct Batch {
     pub events: Vec<Arc<Event>>,
     /// The first event that the log still held when it was read; earlier ones are dropped.
     pub first: Seq,
+}
+
+/// What a result means for the state, whatever shows it.
+pub(crate) struct News {
+    /// The messages, in this order.
+    pub msgs: Vec<Msg>,
+    /// A run whose events are to be followed after them.
+    pub log: Option<(RunId, Box<LogReader>)>,
+}
+
+impl EffectResult {
+    /// The news in it; `now` is the time since the start of the program.
+    ///
+    /// # Errors
+    /// The result itself, if it asks something of the terminal.
+    pub(crate) fn into_news(self, now: Duration) -> Result<News, Box<Self>> {
+        let (msgs, log) = match self {
+            Self::Msg(msg) => (vec![msg], None),
+            Self::Clock(run, age) => (vec![Msg::Clock(run, now.saturating_sub(age))], None),
+            Self::Started { request, run, facts, launch } => {
+                let zero = now.saturating_sub(run.bus().now().duration());
+                let run = run.id().clone();
+                let started = Msg::Started { request, run: run.clone(), zero, launch };
+                (vec![started], Some((run, facts)))
+            }
+            Self::Attached { request, run, age, facts, launch, remote } => {
+                let zero = now.saturating_sub(age);
+                let started = Msg::Started { request, run: run.clone(), zero, launch };
+                let remote = Msg::Remote { run: run.clone(), remote };
+                (vec![started, remote], Some((run, facts)))
+            }
+            Self::Followed { run, age, facts, launch, remote } => {
+                let zero = now.saturating_sub(age);
+                let followed = Msg::Followed { run: run.clone(), zero, launch };
+                let remote = Msg::Remote { run: run.clone(), remote };
+                (vec![followed, remote], Some((run, facts)))
+            }
+            asks => return Err(Box::new(asks)),
+        };
+        Ok(News { msgs, log })
+    }
 }
 
 /// The sending end of the channel.

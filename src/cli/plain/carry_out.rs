@@ -80,7 +80,7 @@ impl PlainLoop {
             Does::Start if rest.is_empty() => Err("say what: start NAME".to_owned()),
             Does::Start => self.on_scenario(rest, Action::Open),
             Does::New if rest.is_empty() && self.state.visible_run().is_none() => {
-                Err("say of what: new NAME".to_owned())
+                Err("new needs the name of a scenario: new NAME".to_owned())
             }
             Does::New if rest.is_empty() => self.act(Action::NewRun),
             Does::New => self.on_scenario(rest, Action::NewRun),

@@ -38,11 +38,9 @@ use crate::screen::windows::Overlay;
 use crate::screen::windows::confirm::OnYes;
 use crate::screen::{Action, AppState, DrawContext, Effect, Msg, picture, update};
 use crate::terminal::console::stop_process;
-use crate::terminal::effects::{
-    EffectResult, News, Services, TerminalEffect, execute, scenario_files,
-};
+use crate::terminal::effects::{EffectResult, Services, TerminalEffect, execute, scenario_files};
 use crate::terminal::event_loop::{CLOCK_AT_START, DashboardExit, KEPT_EVENTS, sleep_until};
-use crate::terminal::feed::{Batch, Feed};
+use crate::terminal::feed::{Batch, Feed, News};
 use crate::terminal::signals::{INTERRUPTED, ProcessSignal, Watchdog};
 use crate::words::glyph::Glyphs;
 

@@ -211,6 +211,7 @@ pub static NO_WORD: &[(Action, &str)] = &[
     (Action::Zoom, "there are no panes to enlarge: 'show' prints all of one"),
     (Action::Theme, "there are no colours"),
     (Action::Redraw, "nothing is drawn: what was printed stays"),
+    (Action::Tour, "it explains keys: help lists the words"),
     (Action::Interrupt, "Ctrl-C is no word: it ends the run, and twice it quits"),
 ];
 

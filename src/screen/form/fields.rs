@@ -256,7 +256,7 @@ impl TextField {
         }
     }
 
-    /// Replaces the text as if it were typed anew.
+    /// Replaces the text as if it were typed.
     ///
     /// # Errors
     /// It does not fit.

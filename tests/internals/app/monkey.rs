@@ -162,7 +162,7 @@ fn random_input_always_draws_frame() {
         let begun = Instant::now();
         let buf = dash.draw();
         took.push(begun.elapsed());
-        assert_eq!(buf.area, dash.state.size.area());
+        assert_eq!(buf.area, dash.state.terminal.area());
         let raw = buf.content.iter().find(|cell| cell.symbol().contains(['\u{1b}', '\u{7}']));
         assert!(raw.is_none(), "step {nth} of seed {seed}: {raw:?}");
         // No shell carries out the effects.

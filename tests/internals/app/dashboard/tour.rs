@@ -130,7 +130,7 @@ fn step_waits_for_state() {
     tour.dash.press("s");
     assert_eq!(tour.step(), Some(TourStep::Step));
     tour.stepped();
-    tour.sees(&["Tour 2/6", "goes on to the next boundary, and pauses there"]);
+    tour.sees(&["Tour 2/6", "continues to the next boundary, and pauses there"]);
     tour.paused();
     assert_eq!(tour.step(), Some(TourStep::Flag));
     tour.dash.press("f");
@@ -158,7 +158,7 @@ fn own_pause_is_not_done() {
     tour.event(EventKind::Resumed { by: Initiator::You, paused_ms: 1 }).pausing().paused();
     assert_eq!(tour.step(), Some(TourStep::Step));
     tour.event(EventKind::Resumed { by: Initiator::You, paused_ms: 1 });
-    tour.sees(&["The run goes on: Space pauses it again"]);
+    tour.sees(&["The run continues: Space pauses it again"]);
     assert_eq!(tour.step(), Some(TourStep::Step));
 }
 
@@ -197,7 +197,7 @@ fn escape_and_q_leave_tour() {
     tour.sees(&["Esc leave the tour"]);
     tour.dash.press("Esc");
     assert!(tour.step().is_none());
-    tour.sees(&["The tour has ended: t on home starts it again. Its run goes on."]);
+    tour.sees(&["The tour has ended: t on home starts it again. Its run continues."]);
     assert_eq!(tour.dash.state.strip_rows(), 0);
     let mut tour = TourDash::at(TourStep::Flag);
     tour.dash.text("fq");
