@@ -123,7 +123,7 @@ fn tour_scenario() -> Option<Scenario> {
     let plain = scenario::load(shipped.text, shipped.origin(), &[]).ok()?;
     let slower =
         (0..plain.script.rows.len()).map(|row| format!("script[{row}].latency={REPLY_TIME}"));
-    let title = concat!("title=Tour: go or no-go", " on Checkout v2").to_owned();
+    let title = "title=Tour: go or no-go on Checkout v2".to_owned();
     let limit = "budget.max_seconds=600".to_owned();
     let set: Result<Vec<Override>, _> =
         slower.chain([title, limit]).map(|set| set.parse::<Override>()).collect();

@@ -127,6 +127,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("pattern/research/mod.rs", "stands on", "a prompt"),
     ("scenario/patterns/research/check.rs", "stands by", "a prompt"),
     ("log/event/result_text.rs", "go on", "a message to a model"),
+    ("screen/tour.rs", "go on", "a decision on something"),
     ("pattern/agents/agent_run.rs", "goes on", "a description for a model"),
     ("docs/scenarios.md", "came back", "the prose of a scenario"),
     ("docs/scenarios.md", "hand-offs", "the prose of a scenario"),
