@@ -114,7 +114,8 @@ impl PlainLoop {
         let subject = &asked.subject;
         let (first, more) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
         let more = more.trim();
-        let given = match first.to_lowercase().as_str() {
+        // People write `no, because …`.
+        let given = match first.trim_end_matches(',').to_lowercase().as_str() {
             "edit" | "" if self.begin_answer(&key, &asked, first.is_empty()) => return,
             "" => return self.out.line(&how_to_answer(&asked)),
             "json" => read_json(more),
@@ -126,7 +127,7 @@ impl PlainLoop {
             }
             "alike" if takes_yes(subject) => return self.by(ByWord::ApproveAlike(key)),
             "no" | "n" | "deny" if subject.can_be_denied() => {
-                Ok(Answer::Deny { text: more.trim_start_matches(',').trim().into() })
+                Ok(Answer::Deny { text: more.into() })
             }
             "to" if matches!(subject, Subject::Turn { .. }) => {
                 let (to, text) = more.split_once(char::is_whitespace).unwrap_or((more, ""));

@@ -208,6 +208,8 @@ impl PlainLoop {
             || self.state.to_compare.awaited.is_some()
             || self.state.history.said.is_searching()
             || shown.is_some_and(|page| is_kept_read(page) || page.earlier.is_reading())
+            // A run that has no event yet takes no command.
+            || shown.is_some_and(|page| page.kept.is_none() && page.world().head.is_none())
     }
 
     /// Ends what the last turn has ended: a wait, or what follows an answer.
