@@ -75,7 +75,7 @@ fn a_session_is_words_and_lines() {
             "raw:",
             "an earlier moment, at",
             "form of a fork of r-",
-            "field 1 Continue from Boundary: ",
+            "field 1 Continue from: Boundary: ",
             ": paused before ",
             "first difference",
             "ends with this program: no line follows",
