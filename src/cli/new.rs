@@ -7,7 +7,6 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::exit::Exit;
-use super::kept::OpenedRun;
 use super::streams;
 use super::streams::{StreamStyle, refuse};
 use crate::base::refused::Refused;
@@ -52,7 +51,7 @@ pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
     let paint = StreamStyle::of_stdout(theme, ascii);
     let started = match &args.from_run {
         None => start(args),
-        Some(run) => match OpenedRun::find(run).and_then(OpenedRun::events) {
+        Some(run) => match recorded(run) {
             Ok(events) => start_from_run(args, &events),
             Err(exit) => return exit,
         },
@@ -66,6 +65,18 @@ pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
         },
         Err(why) => refuse(&why, Exit::Usage),
     }
+}
+
+/// The events of a run; on an error the message has been printed.
+#[cfg(feature = "store")]
+fn recorded(run: &str) -> Result<Vec<Arc<Event>>, Exit> {
+    super::kept::OpenedRun::find(run)?.events()
+}
+
+#[cfg(not(feature = "store"))]
+fn recorded(run: &str) -> Result<Vec<Arc<Event>>, Exit> {
+    let why = Refused::new(format!("{run}: this program is built without the store of runs"));
+    Err(refuse(&why, Exit::Usage))
 }
 
 /// What the arguments say.

@@ -8,6 +8,7 @@ pub mod config;
 pub mod consent;
 #[cfg(feature = "tui")]
 pub mod first_start;
+#[cfg(feature = "tui")]
 pub mod from_run;
 #[cfg(feature = "store")]
 pub mod kept_runs;
