@@ -148,6 +148,7 @@ fn model(at: SocketAddr, wire: Wire, bodies: &Bodies) -> Outcome<Contender> {
         purpose: Purpose::Finalize,
         attempt: 1,
         again: 0,
+        nth: 1,
         message: 1,
         draw: 0,
         shown: Arc::new(CelBindings::default()),
