@@ -96,6 +96,11 @@ impl Tour {
         }
     }
 
+    /// Whether its run was to be started by this request.
+    pub(super) fn is_of(&self, request: RequestId) -> bool {
+        self.run.is_none() && self.request == request
+    }
+
     /// Notes what the operator did to its run.
     pub(super) fn note(&mut self, run: &RunId, events: &[Arc<Event>]) {
         if self.run.as_ref() != Some(run) {
@@ -188,11 +193,7 @@ fn page(state: &AppState) -> Option<&RunPage> {
 pub(super) fn follow(state: &mut AppState) -> bool {
     let Some(tour) = &state.tour else { return false };
     if tour.run.is_none() {
-        let is_starting = state.starting.iter().any(|it| it.request == tour.request);
-        if !is_starting {
-            state.tour = None;
-        }
-        return !is_starting;
+        return false;
     }
     if page(state).is_none() {
         return end(state);

@@ -105,6 +105,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             None => Update::idle(),
         },
         Msg::StartFailed { request, text } => {
+            state.tour.take_if(|tour| tour.is_of(request));
             state.starting.retain(|starting| starting.request != request);
             state.notify(NoticeKind::Error, text);
             Update::redraw()

@@ -7,7 +7,7 @@ use crate::log::event::kind::{Initiator, StepSize};
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId};
 use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
 use crate::screen::state::DisplaySettings;
-use crate::screen::tour::TourStep;
+use crate::screen::tour::{self, TourStep};
 use crate::screen::{Effect, Msg};
 use crate::support::kept::{history, list};
 use crate::support::screen::{Dash, facts, shipped};
@@ -215,6 +215,15 @@ fn failed_start_ends_tour() {
     assert!(dash.state.tour.is_some());
     dash.send(Msg::StartFailed { request, text: "no".into() });
     assert!(dash.state.tour.is_none());
+}
+
+/// `roundtable tour` begins it before the first message; a size or a key may come before its run.
+#[test]
+fn tour_outlives_messages_before_start() {
+    let mut dash = Dash::new(120, 36);
+    assert!(tour::begin(&mut dash.state).is_some());
+    dash.send(Msg::Resize { cols: 100, rows: 30 });
+    assert!(dash.state.tour.is_some());
 }
 
 #[test]
