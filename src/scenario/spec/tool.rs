@@ -1,6 +1,7 @@
 //! Tools as a scenario declares them: the implementation ([`ToolKind`]), the policy and the
 //! contract of each, and the failures that a scenario scripts.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -273,7 +274,7 @@ pub enum Setting {
 }
 
 /// A failure of the first `times` attempts of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ScriptFault {
     /// The kind of failure.
     pub kind: ScriptFaultKind,
@@ -283,6 +284,21 @@ pub struct ScriptFault {
     pub text: Option<Arc<str>>,
     /// Whether the failure itself says that a retry helps, or not.
     pub retry: Option<bool>,
+}
+
+/// As of a row of a fixture: part of the digest of a tool's definition.
+impl fmt::Debug for ScriptFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fault = f.debug_struct("ScriptFault");
+        fault.field("kind", &self.kind).field("times", &self.times);
+        if let Some(text) = &self.text {
+            fault.field("text", text);
+        }
+        if let Some(retry) = &self.retry {
+            fault.field("retry", retry);
+        }
+        fault.finish()
+    }
 }
 
 impl ScriptFault {
