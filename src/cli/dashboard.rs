@@ -28,7 +28,7 @@ use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
 use crate::base::{read_file, time};
 use crate::engine::{Engine, EngineSettings};
-use crate::host::first_start::FirstStart;
+use crate::host::first_start::is_first_start;
 use crate::host::models::LiveModels;
 use crate::host::traced_runs::traced;
 use crate::host::trust::Trust;
@@ -174,9 +174,6 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         Services::new(engine, models, trust, named, folder)
     };
     services.kept = stored.kept();
-    let first_start = FirstStart::of_user();
-    let is_first = first_start.is_first();
-    services.first_start = first_start.clone();
     #[cfg(unix)]
     let _server = {
         let _runs_go_on_in = runtime.enter();
@@ -233,7 +230,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         if let Some(run) = &attached_run {
             state.expect_opening(FROM_COMMAND_LINE, run);
         }
-        if is_first {
+        if is_first_start() {
             state.welcome(stored.keeper().is_some());
         }
         state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
@@ -284,11 +281,6 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     // The runs have ended; a disk that hangs must not hold the operator. The timer needs the runtime.
     let notes = own.block_on(async { tokio::time::timeout(STORE_GRACE, stored.finish()).await });
     stored.end_waits();
-    if is_first {
-        // Whatever was done meanwhile, the next start is not the first one.
-        let remembered = runtime.spawn_blocking(move || first_start.remember());
-        let _ = own.block_on(async { tokio::time::timeout(STORE_GRACE, remembered).await });
-    }
     let unsent = own.block_on(traced_runs::finish());
     // Tasks that still wait for a disk or a pager are abandoned.
     own.shutdown_background();

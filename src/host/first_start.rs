@@ -1,8 +1,8 @@
-//! Whether the dashboard was opened before. The first time, it tells a new user what to do; then a file
-//! in the state folder says that this was done. Its contents do not matter, so any number of processes may
-//! write it, and where it cannot be written, the program only tells the same again.
+//! Whether the dashboard was opened before. The first time, it tells a new user what to do, and writes a file
+//! into the state folder that says so. Its contents do not matter, so any number of processes may write it.
+//! Where it cannot be written, nothing is told: it would be told at each start.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Dirs;
 use crate::base::private_file;
@@ -11,37 +11,21 @@ use crate::base::private_file;
 const ABOUT: &[u8] =
     b"roundtable has said on its first screen what to do. Without this file it says it again.\n";
 
-/// The file that says that the dashboard was opened before. The default has none: nothing is remembered.
-#[derive(Clone, Debug, Default)]
-pub struct FirstStart {
-    file: Option<PathBuf>,
+/// Whether this is the first start of this user; from now on it is not.
+pub fn is_first_start() -> bool {
+    Dirs::find().is_some_and(|dirs| is_first(&dirs.started()))
 }
 
-impl FirstStart {
-    /// The file of this user.
-    pub fn of_user() -> Self {
-        Self { file: Dirs::find().map(|dirs| dirs.started()) }
+fn is_first(file: &Path) -> bool {
+    if !matches!(file.try_exists(), Ok(false)) {
+        return false;
     }
-
-    /// Whether the dashboard has not been opened before. Without a home directory nothing can be remembered,
-    /// so the lines are not shown.
-    pub fn is_first(&self) -> bool {
-        self.file.as_deref().is_some_and(is_missing)
+    let made = file.parent().map_or(Ok(()), private_file::make_dir);
+    let written = made.and_then(|()| private_file::replace_file(file, ABOUT));
+    if let Err(error) = &written {
+        tracing::info!(target: "roundtable::start", file = %file.display(), %error, "not remembered");
     }
-
-    /// Remembers it. A folder that cannot be written is no error: the log of the program has the reason.
-    pub fn remember(&self) {
-        let Some(file) = self.file.as_deref().filter(|file| is_missing(file)) else { return };
-        let made = file.parent().map_or(Ok(()), private_file::make_dir);
-        if let Err(error) = made.and_then(|()| private_file::replace_file(file, ABOUT)) {
-            tracing::info!(target: "roundtable::start", file = %file.display(), %error, "not remembered");
-        }
-    }
-}
-
-/// Whether there is nothing with this name. What cannot be read may be there.
-fn is_missing(file: &Path) -> bool {
-    matches!(file.try_exists(), Ok(false))
+    written.is_ok()
 }
 
 #[cfg(test)]
@@ -49,23 +33,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remembers_start_once() {
+    fn only_one_start_is_first() {
         let folder = tempfile::tempdir().expect("a folder");
-        let start = FirstStart { file: Some(folder.path().join("state/roundtable/started")) };
-        let other = start.clone();
-        assert!(start.is_first() && other.is_first());
-        start.remember();
-        other.remember();
-        assert!(!start.is_first() && !other.is_first());
+        let file = folder.path().join("state/roundtable/started");
+        assert!(is_first(&file) && !is_first(&file));
     }
 
     #[test]
-    fn unwritable_folder_is_no_error() {
+    fn unwritable_folder_has_no_first() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("file"), "no folder").expect("written");
-        let start = FirstStart { file: Some(folder.path().join("file/started")) };
-        start.remember();
-        let file = start.file.as_deref().expect("a path");
-        assert!(!file.exists() && !FirstStart::default().is_first());
+        assert!(!is_first(&folder.path().join("file/started")));
     }
 }

@@ -121,8 +121,6 @@ pub enum Effect {
     Suspend,
     /// Draw with the next theme. Answered with a `Notice` that names it.
     NextTheme,
-    /// Remember that the first screen has told a new user what to do.
-    RememberStart,
     /// Redraw the whole screen.
     Redraw,
     /// Quit the program.

@@ -297,10 +297,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::Cancel if state.visible_run().is_none() && home_filter(state).clear() => {
             when_filtered(state, true)
         }
-        Action::Cancel => match strip::dismiss(state) {
-            Some(remembered) => Update::effect(remembered),
-            None => Update::when(state.notices.dismiss()),
-        },
+        Action::Cancel => Update::when(strip::dismiss(state) || state.notices.dismiss()),
         _ => Update::idle(),
     }
 }

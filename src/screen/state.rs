@@ -75,6 +75,8 @@ pub struct AppState {
     pub(super) is_rescanning: bool,
     /// The tour, while it is on.
     pub tour: Option<Tour>,
+    /// A tour that was left before its end.
+    pub(super) left_tour: Option<Tour>,
     /// The lines for a new user on the first screen, until something was done.
     pub first_screen: Option<FirstScreen>,
     pub(crate) requests: u64,
@@ -206,6 +208,7 @@ impl AppState {
             is_rescanning: false,
             tour: None,
             first_screen: None,
+            left_tour: None,
             requests: 0,
             interrupted_at: None,
             last_click: None,

@@ -6,7 +6,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::DrawContext;
-use super::effect::Effect;
 use super::keymap::{BINDINGS, key_of};
 use super::layout::{MIN_SIZE, Size};
 use super::state::{ActiveScreen, AppState};
@@ -135,12 +134,17 @@ pub(super) fn settle(state: &mut AppState) -> bool {
     is_new
 }
 
-/// The first line, where the strip has no rows: the status row says it.
+/// One line, where the strip has no rows: the status row says it.
 pub(super) fn line_without_rows(state: &AppState) -> Option<String> {
     let (label, lines) = said(state).filter(|_| state.size == state.terminal)?;
-    let words: Vec<&str> = lines.first()?.iter().map(|(word, _)| word.as_str()).collect();
-    let text = words.join(" ");
-    Some(if label.is_empty() { text } else { format!("{label}: {text}") })
+    let line = |words: &[Word]| {
+        let words: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
+        let text = words.join(" ");
+        if label.is_empty() { text } else { format!("{label}: {text}") }
+    };
+    let text = line(lines.first()?);
+    let short = tour::text(state).filter(|_| columns(&text) + 2 > state.terminal.cols.into());
+    Some(short.map_or(text, |tour| line(&words(tour.short))))
 }
 
 /// Draws the strip.
@@ -160,23 +164,17 @@ pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
     }
 }
 
-/// Forgets the first start once something was done, and has it remembered.
-pub(super) fn follow_first_start(state: &mut AppState) -> Option<Effect> {
-    state.first_screen?;
+/// Hides the lines for a new user once something was done.
+pub(super) fn follow_first_start(state: &mut AppState) {
     let has_begun = !state.runs.is_empty() || !state.starting.is_empty();
-    let has_done = has_begun || !state.history.rows().is_empty();
-    has_done.then(|| forget(state))
+    if has_begun || !state.history.rows().is_empty() {
+        state.first_screen = None;
+    }
 }
 
-fn forget(state: &mut AppState) -> Effect {
-    state.first_screen = None;
-    Effect::RememberStart
-}
-
-/// Esc on the first screen: hides the lines for a new user.
-pub(super) fn dismiss(state: &mut AppState) -> Option<Effect> {
-    let is_shown = state.first_screen.is_some() && state.screen == ActiveScreen::Home;
-    is_shown.then(|| forget(state))
+/// Esc on the first screen: hides the lines for a new user. Returns whether they were shown.
+pub(super) fn dismiss(state: &mut AppState) -> bool {
+    state.screen == ActiveScreen::Home && state.first_screen.take().is_some()
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ const SCENARIO: &str = "checkout-launch";
 const FLAG: &str = "legal_analyst";
 /// How long each scripted reply takes: time to read a step, and not long to wait for a pause.
 const REPLY_TIME: &str = "3s..5s";
-/// The rounds before which the run pauses by itself, so that it does not end while the tour waits.
-const ROUNDS: [&str; 2] = ["round:2", "round:3"];
+/// Where the run pauses by itself, so that it does not end while the tour waits.
+const STOPS: [&str; 3] = ["round:2", "round:3", "finalize"];
 
 /// What a step waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,10 +60,13 @@ impl TourStep {
 
     /// `Tour 2/6`, or that it is over.
     fn label(self) -> String {
-        match Self::ALL.iter().position(|step| *step == self) {
-            Some(at) => format!("Tour {}/{}", at + 1, Self::ALL.len()),
-            None => "Tour done".to_owned(),
-        }
+        self.place().map_or_else(|| "Tour done".to_owned(), |place| format!("Tour {place}"))
+    }
+
+    /// Where it is among the steps: `2/6`.
+    fn place(self) -> Option<String> {
+        let at = Self::ALL.iter().position(|step| *step == self)?;
+        Some(format!("{}/{}", at + 1, Self::ALL.len()))
     }
 
     /// Whether its key needs a run that has not ended.
@@ -119,7 +122,7 @@ impl Tour {
 
 /// The boundaries at which the run of the tour pauses by itself.
 pub fn breakpoints() -> Vec<BoundaryId> {
-    ROUNDS.into_iter().map(BoundaryId::new).collect()
+    STOPS.into_iter().map(BoundaryId::new).collect()
 }
 
 /// The scenario of the tour: a shipped one, slow enough to be watched.
@@ -151,8 +154,15 @@ pub fn begin(state: &mut AppState) -> Option<LaunchRequest> {
     })
 }
 
-/// The key of the tour on the first screen.
+/// The key of the tour on the first screen: a tour that was left goes on where it was, while its run lasts.
 pub(super) fn start(state: &mut AppState) -> Update {
+    if let Some(left) = state.left_tour.take()
+        && let Some(run) = left.run.clone().filter(|run| lasts(state, run))
+    {
+        state.tour = Some(left);
+        state.screen = ActiveScreen::Run(run);
+        return Update::redraw();
+    }
     match begin(state) {
         Some(request) => super::launch::start(state, request),
         None => Update::idle(),
@@ -165,20 +175,37 @@ pub(super) fn leave(state: &mut AppState) -> bool {
     is_on && end(state)
 }
 
-/// Ends the tour and says how it is started again.
+fn lasts(state: &AppState, run: &RunId) -> bool {
+    state.run(run).is_some_and(|page| page.world().progress.stage != RunState::Closed)
+}
+
+/// Ends the tour and says how it goes on.
 fn end(state: &mut AppState) -> bool {
     let Some(tour) = state.tour.take() else { return false };
-    let again = match state.screen {
-        ActiveScreen::Home => format!("{} starts it again", key_of(Action::Tour)),
-        ActiveScreen::Run(_) => format!("{} on home starts it again", key_of(Action::Tour)),
+    let lasting = tour.run.as_ref().filter(|run| lasts(state, run));
+    let home = if state.screen == ActiveScreen::Home { "" } else { " on home" };
+    let text = match (tour.step.place(), lasting.and_then(|run| state.run(run))) {
+        (None, _) => {
+            let waits = |page: &&RunPage| waits(&page.world().progress.stage);
+            let goes_on = state
+                .visible_run()
+                .filter(waits)
+                .map(|page| format!(" {} continues {}.", key_of(Action::PauseResume), page.id()));
+            let help = key_of(Action::Help);
+            format!("That was the tour: {help} lists all keys.{}", goes_on.unwrap_or_default())
+        }
+        (Some(_), None) => {
+            format!("The tour has ended: {}{home} starts it again.", key_of(Action::Tour))
+        }
+        (Some(place), Some(page)) => {
+            let stage = &page.world().progress.stage;
+            let run = if waits(stage) { "is paused" } else { "goes on" };
+            let key = key_of(Action::Tour);
+            format!("You left the tour at step {place}: {key}{home} continues it. Its run {run}.")
+        }
     };
-    let run = tour.run.as_ref().and_then(|run| state.run(run));
-    let run = match run.map(|page| &page.world().progress.stage) {
-        None | Some(RunState::Closed) => String::new(),
-        Some(stage) if waits(stage) => " Its run is paused.".to_owned(),
-        Some(_) => " Its run continues.".to_owned(),
-    };
-    state.notify(NoticeKind::Info, format!("The tour has ended: {again}.{run}"));
+    state.left_tour = Some(tour).filter(|tour| tour.step != TourStep::Done);
+    state.notify(NoticeKind::Info, text);
     true
 }
 
@@ -216,7 +243,8 @@ fn is_done(state: &AppState) -> bool {
         TourStep::Step => stands && tour.has_stepped,
         TourStep::Flag => flag_is_on(state, page),
         TourStep::Inspect => page.inspector().is_some(),
-        TourStep::Scrub => events_back(page) >= BACK,
+        // Under the inspector nobody sees the panes change.
+        TourStep::Scrub => events_back(page) >= BACK && page.inspector().is_none(),
         TourStep::Fork => fork_is_open(state),
         TourStep::Done => false,
     }
@@ -238,17 +266,19 @@ fn fork_is_open(state: &AppState) -> bool {
     matches!(state.overlays.last(), Some(Overlay::Form(form)) if form.fork.is_some())
 }
 
-/// What the tour says: a label, and two lines in which `{name}` is the key of the action with that name.
+/// What the tour says: a label, two lines in which `{name}` is the key of the action with that name, and a
+/// line for where they have no room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TourText {
     pub label: String,
     pub lines: [&'static str; 2],
+    pub short: &'static str,
 }
 
 /// What the tour says now; `None`: there is no tour.
 pub(super) fn text(state: &AppState) -> Option<TourText> {
     let step = state.tour.as_ref()?.step;
-    Some(TourText { label: step.label(), lines: lines(state, step) })
+    Some(TourText { label: step.label(), lines: lines(state, step), short: key_line(step) })
 }
 
 fn lines(state: &AppState, step: TourStep) -> [&'static str; 2] {
@@ -256,7 +286,7 @@ fn lines(state: &AppState, step: TourStep) -> [&'static str; 2] {
     let has_ended = page.world().progress.stage == RunState::Closed;
     match state.overlays.last() {
         _ if has_ended && step.needs_live_run() => [
-            "The run has ended, and this step needs one that is live.",
+            "The run has ended, and this step needs one that goes on.",
             "{back} goes home; there {tour} starts the tour again.",
         ],
         None if page.context() == Context::Filter => {
@@ -264,17 +294,20 @@ fn lines(state: &AppState, step: TourStep) -> [&'static str; 2] {
         }
         None => on_page(page, step),
         Some(Overlay::Flags(_)) if step == TourStep::Flag => [
-            "{switch} switches the flag: the legal analyst gets a seat.",
-            "The note says when it takes effect, and what it changes then.",
+            "{switch} switches legal_analyst on. The note says when it takes effect,",
+            "and what it changes: here, who sits at the table.",
         ],
-        Some(Overlay::Flags(_)) if step == TourStep::Inspect => [
-            "Switched; it takes effect as the note says. {close} closes the flags.",
-            key_line(step),
-        ],
+        Some(Overlay::Flags(_)) if step == TourStep::Inspect && !flag_is_on(state, page) => {
+            ["Now it is off again: {switch} switches it on.", "{close} closes the flags."]
+        }
+        Some(Overlay::Flags(_)) if step == TourStep::Inspect => {
+            ["Switched on; the note says when it takes effect.", "{close} closes the flags."]
+        }
         Some(Overlay::Form(_)) if step == TourStep::Done && fork_is_open(state) => [
             "Change what you like: {start} starts the fork, {close} closes the form.",
-            "That was the last step. The lowest row has the keys, here and everywhere.",
+            "That was the last step.",
         ],
+        Some(_) if step == TourStep::Done => ["{close} closes this window. That was the tour.", ""],
         Some(_) => ["{close} closes this window. Then:", key_line(step)],
     }
 }
@@ -286,9 +319,9 @@ fn key_line(step: TourStep) -> &'static str {
         TourStep::Step => "{step} steps to the next boundary.",
         TourStep::Flag => "{flags} opens the flags of the run.",
         TourStep::Inspect => "{inspect} inspects what is selected.",
-        TourStep::Scrub => "{playhead-back}, pressed three times, moves the playhead back.",
+        TourStep::Scrub => "{playhead-back} goes back in time: press it three times.",
         TourStep::Fork => "{fork} forks the run.",
-        TourStep::Done => "that was the tour.",
+        TourStep::Done => "{help} lists all keys, {back} goes home.",
     }
 }
 
@@ -312,42 +345,42 @@ fn on_page(page: &RunPage, step: TourStep) -> [&'static str; 2] {
         ],
         TourStep::Pause => [
             "{pause-or-resume} pauses the run: press it while the analysts speak.",
-            "They discuss a launch, live. Their replies are scripted.",
+            "The replies are scripted. The stops marked break are the tour's.",
         ],
         TourStep::Step if is_pausing => [
             "The run continues to the next boundary, and pauses there.",
-            "Boundaries are where rounds and calls begin.",
+            "A boundary is where a round or a call begins.",
         ],
         TourStep::Step if !waits(stage) => {
             ["The run continues: {pause-or-resume} pauses it again. Then:", key_line(step)]
         }
         TourStep::Step => [
-            "Paused. {step} steps: the run continues to the next boundary only.",
-            "{step-round} would run to the next round, {pause-or-resume} resumes.",
+            "{step} steps: the run goes on until its next round or call begins.",
+            "{step-round} would go on to the next round.",
         ],
         TourStep::Flag => [
-            "That was one step. {flags} opens the flags: switches of the scenario.",
-            "They can be switched while a run is live.",
+            "That was one step; {step} again would let the next call begin.",
+            "{flags} opens the flags: switches of the scenario, also while it runs.",
         ],
         TourStep::Inspect => [
-            "{inspect} inspects what is selected: its prompt, its reply, its times.",
-            "{down} {up} select another row, {next-pane} goes to the next pane.",
+            "{down} selects a seat, {inspect} inspects it: its prompt, its reply.",
+            "{next-pane} goes to the next pane.",
         ],
         TourStep::Scrub if page.inspector().is_some() => [
-            "This is the inspector: {next-pane} goes through its tabs, {close} closes it.",
-            key_line(step),
+            "This is the inspector: {next-pane} goes through its tabs.",
+            "{close} closes it. The next step is about the past of the run.",
         ],
         TourStep::Scrub => [
-            "{playhead-back} moves the playhead back, event by event: press it three times.",
+            "{playhead-back} goes back in time, by one event: press it three times.",
             "The panes show the run as it was. The run itself does not change.",
         ],
         TourStep::Fork => [
-            "{fork} forks the run here: a new run, with other settings from here on.",
-            "It opens a form and starts nothing. {last-row} goes back to the present.",
+            "{fork} forks the run: a new run from the boundary before this moment,",
+            "with other settings. It opens a form, and nothing starts yet.",
         ],
         TourStep::Done => [
             "That was the tour. {help} lists all keys, {commands} finds them by name.",
-            "{back} goes home: {open} starts a scenario, {new-run} asks for settings first.",
+            "{filter} filters the events, 1 to 5 choose a pane, {back} goes home.",
         ],
     }
 }

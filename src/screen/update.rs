@@ -176,8 +176,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
         update.redraw |= state.history.interrupted_seen();
     }
     update.redraw |= tour::follow(state);
-    let remembered = strip::follow_first_start(state);
-    update.effects.extend(remembered);
+    strip::follow_first_start(state);
     update.redraw |= strip::settle(state);
     update.redraw |= state.notices.settle(is_other_screen);
     update.redraw |= gone | drop_form_notice(state) | drop_playhead_notice(state);

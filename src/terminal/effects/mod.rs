@@ -32,7 +32,6 @@ use crate::cluster::Cluster;
 use crate::cluster::rows::RowChange;
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
 use crate::host;
-use crate::host::first_start::FirstStart;
 use crate::host::models::LiveModels;
 #[cfg(unix)]
 use crate::host::peers::Peer;
@@ -147,8 +146,6 @@ pub struct Services {
     pub named: Option<String>,
     /// The folder for exported files.
     pub folder: PathBuf,
-    /// Where it is remembered that the program was started before.
-    pub first_start: FirstStart,
     /// The kept runs.
     pub kept: KeptRuns,
     /// The runs of the cluster.
@@ -189,7 +186,6 @@ impl Services {
             trust,
             named,
             folder,
-            first_start: FirstStart::default(),
             kept,
             remote,
             #[cfg(unix)]
@@ -221,10 +217,6 @@ impl Services {
     pub(super) fn in_background(&self, work: impl FnOnce(Self) + Send + 'static) {
         let services = self.clone();
         self.runtime.spawn_blocking(move || work(services));
-    }
-
-    fn remember_start(&self) {
-        self.in_background(|services| services.first_start.remember());
     }
 
     /// Adds the command line's options to a request.
@@ -491,7 +483,6 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Attach { .. } => {}
         Effect::Copy(text) => services.copy(text),
         Effect::Export(files) => services.export(files, Action::Export),
-        Effect::RememberStart => services.remember_start(),
         Effect::Rescan => scenario_files::rescan(services),
         Effect::NewScenario { pattern } => scenario_files::write_template(services, pattern),
         Effect::Edit(origin) => scenario_files::edit(services, origin),

@@ -134,7 +134,7 @@ fn step_waits_for_state() {
     tour.paused();
     assert_eq!(tour.step(), Some(TourStep::Flag));
     tour.dash.press("f");
-    tour.sees(&["Tour 3/6", "the legal analyst gets a seat"]);
+    tour.sees(&["Tour 3/6", "what it changes: here, who sits"]);
     assert_eq!(tour.step(), Some(TourStep::Flag), "only opened");
     tour.dash.press("Space");
     assert_eq!(tour.step(), Some(TourStep::Inspect), "pending");
@@ -188,7 +188,7 @@ fn early_end_says_what_to_do() {
     }
     let mut tour = TourDash::at(TourStep::Inspect);
     tour.ends();
-    tour.sees(&["Tour 4/6", "Enter inspects what is selected"]);
+    tour.sees(&["Tour 4/6", "j selects a seat, Enter inspects it"]);
 }
 
 #[test]
@@ -197,14 +197,21 @@ fn escape_and_q_leave_tour() {
     tour.sees(&["Esc leave the tour"]);
     tour.dash.press("Esc");
     assert!(tour.step().is_none());
-    tour.sees(&["The tour has ended: t on home starts it again. Its run continues."]);
+    tour.sees(&["You left the tour at step 1/6: t on home continues it. Its run goes on."]);
     assert_eq!(tour.dash.state.strip_rows(), 0);
     let mut tour = TourDash::at(TourStep::Flag);
     tour.dash.text("fq");
     assert_eq!(tour.step(), Some(TourStep::Flag), "q closes the drawer");
     tour.dash.text("q");
     assert!(tour.step().is_none() && tour.dash.state.overlays.is_empty());
-    tour.sees(&["The tour has ended: t starts it again. Its run is paused."]);
+    tour.sees(&["You left the tour at step 3/6: t continues it. Its run is paused."]);
+    tour.dash.text("t");
+    assert_eq!(tour.step(), Some(TourStep::Flag), "it goes on with the same run");
+    tour.sees(&["Tour 3/6", RUN]);
+    tour.dash.text("q");
+    tour.ends();
+    tour.dash.text("t");
+    assert_eq!(tour.dash.launch().begins, RunBeginning::Tour, "its run has ended");
 }
 
 #[test]
@@ -316,10 +323,6 @@ fn is_told(dash: &Dash) -> bool {
     told[0]
 }
 
-fn is_remembered(dash: &mut Dash) -> bool {
-    dash.asked().iter().any(|effect| matches!(effect, Effect::RememberStart))
-}
-
 #[test]
 fn newcomer_is_told_until_something_happens() {
     let mut dash = newcomer(false);
@@ -327,14 +330,14 @@ fn newcomer_is_told_until_something_happens() {
     insta::assert_snapshot!("first_start_80x24", dash.screen());
     dash.press("j 2 ?");
     dash.press("Esc");
-    assert!(is_told(&dash) && !is_remembered(&mut dash), "looking is not doing");
+    assert!(is_told(&dash), "looking is not doing");
     dash.press("Esc");
-    assert!(!is_told(&dash) && is_remembered(&mut dash));
+    assert!(!is_told(&dash));
     assert_eq!(dash.state.strip_rows(), 0);
 
     let mut dash = newcomer(false);
     dash.press("Enter");
-    assert!(!is_told(&dash) && is_remembered(&mut dash), "a run was started");
+    assert!(!is_told(&dash), "a run was started");
 }
 
 #[test]
@@ -342,7 +345,7 @@ fn kept_runs_say_nothing() {
     let mut dash = newcomer(true);
     assert!(!is_told(&dash), "the kept runs are not known yet");
     list(&mut dash, history());
-    assert!(!is_told(&dash) && is_remembered(&mut dash));
+    assert!(!is_told(&dash));
     let mut dash = newcomer(true);
     list(&mut dash, Vec::new());
     assert!(is_told(&dash), "there are none");
@@ -356,5 +359,5 @@ fn started_run_is_not_told() {
     let run = RunId::new(RUN);
     dash.send(Msg::Started { request: RequestId(u64::MAX), run, zero: dash.now, launch: request });
     dash.text("q");
-    assert!(!is_told(&dash) && is_remembered(&mut dash));
+    assert!(!is_told(&dash));
 }
