@@ -416,7 +416,7 @@ pub(crate) fn explain(state: &mut AppState, action: Action, update: Update) -> U
     let is_told = action == Action::Cause;
     let why = if is_idle && !is_told { refusal(state, action) } else { None };
     let Some(why) = why else { return update };
-    state.notify(NoticeKind::Info, format!("{}: {why}.", action.name()));
+    state.notify(NoticeKind::Info, format!("{}: {why}.", key_of(action)));
     Update::redraw()
 }
 
@@ -431,7 +431,7 @@ pub(super) fn explain_key(state: &mut AppState, key: KeyPress) -> Update {
     let elsewhere = elsewhere.or_else(|| BINDINGS.iter().filter(has).find(|row| !typed(row)));
     let (name, help) = (key.label(true), key_of(Action::Help));
     let text = match elsewhere {
-        Some(row) => format!("{name} ({}): only in {}.", row.action.name(), row.places()),
+        Some(row) => format!("{name} works in {} only.", row.places()),
         None if key.typed_char().is_none_or(char::is_control) => return Update::idle(),
         None => format!("{name} does nothing here; {help} shows the keys."),
     };

@@ -167,7 +167,7 @@ pub static BINDINGS: &[Binding] = &[
     row(LISTS, &[k(KeyCode::PageUp), KeyPress::ctrl('u')], Action::PageUp, "", "page up", Group::Move, 0),
 
     row(&[Home], &[ENTER], Action::Open, "start", "start the scenario with its defaults, or open the run", Group::Watch, 2),
-    row(&[Home], &[c('t')], Action::Tour, "tour", "the tour: six keys, each explained in a running scenario", Group::Watch, 6),
+    row(&[Home], &[c('t')], Action::Tour, "tour", "the tour: six keys, each explained in a running scenario", Group::Watch, 8),
     row(&[Home, Run], &[c('n')], Action::NewRun, "new run", "open the launch form: goal, inputs, flags, limits, model", Group::Watch, 4),
     row(&[Form], &[ENTER, SPACE], Action::Press, "press", "press, switch, choose, or edit the text", Group::Watch, 3),
     row(&[Form, FormText], &[KeyPress::ctrl('s')], Action::Start, "start", "start the run that the form describes", Group::Watch, 1),

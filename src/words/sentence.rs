@@ -48,6 +48,9 @@ pub struct Sentence<'a> {
     pub headless: HeadlessForm,
 }
 
+/// How many of the places where a run pauses are named.
+pub const PLACES: usize = 3;
+
 /// What an event states or decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stated {
@@ -229,10 +232,9 @@ fn fill<'a>(
             it.set(StyleRole::Paused, by.phrase());
         }
         EventKind::Paused { at } => {
-            let places: Vec<_> = at.iter().map(place).collect();
-            let text = match at[..] {
-                [] => "while people are asked".to_owned(),
-                _ => format!("before {}", places.join(", ")),
+            let text = match at.is_empty() {
+                true => "while people are asked".to_owned(),
+                false => format!("before {}", places(at, PLACES)),
             };
             it.set(StyleRole::Paused, text).as_run(Glyph::Paused, "paused");
         }
@@ -419,6 +421,15 @@ fn fill<'a>(
         | EventKind::LimitsChanged { .. }
         | EventKind::FaultInjected { .. }
         | EventKind::FaultRemoved { .. } => fill_tool_sentence(it, &event.kind),
+    }
+}
+
+/// The first boundaries, at most `most`, and how many more there are.
+pub fn places(at: &[BoundaryId], most: usize) -> String {
+    let named: Vec<_> = at.iter().take(most).map(place).collect();
+    match at.len().saturating_sub(most) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 

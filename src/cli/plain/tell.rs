@@ -22,7 +22,7 @@ use crate::words::format;
 use crate::words::glyph::{Glyph, Glyphs};
 use crate::words::headless;
 use crate::words::patterns::words_of;
-use crate::words::sentence::sentence;
+use crate::words::sentence::{PLACES, places, sentence};
 use crate::words::styled::StyledLine;
 use crate::words::verdict::stop_lead;
 
@@ -132,8 +132,7 @@ pub(super) fn state_text(world: &World) -> String {
         RunState::Running => "running".to_owned(),
         RunState::Pausing { .. } => "pausing at the next boundary".to_owned(),
         RunState::Paused { at, .. } => {
-            let at: Vec<_> = at.iter().map(|at| format!("{} ({at})", at.display_name())).collect();
-            format!("paused before {}", at.join(", "))
+            format!("paused before {}", places(at, PLACES))
         }
         RunState::Closed => match &world.progress.closed {
             Some(closed) => format!("ended: {}", stop_lead(world, closed)),

@@ -149,7 +149,7 @@ stop_reasons! {
             Some("Raise budget.max_messages, or use fewer roles.");
         /// In a collaboration.
         MaxRoundsReached = "max_rounds_reached", Budget, "round limit",
-            Some("The seats did not agree: raise budget.max_rounds, or look at the stances of the last round.");
+            Some("Fork it from the last round with another flag, input or prompt, or raise budget.max_rounds.");
         MaxSeconds = "max_seconds", Budget, "time limit",
             Some("Raise budget.max_seconds, or find the slow call.");
         /// Added by roundtable: the next model call would exceed `budget.max_total_tokens`.

@@ -235,10 +235,10 @@ pub enum Conflict {
 
 worded! { Conflict + phrase + Display {
     NoContributions = "no_contributions" | "no contributions",
-    GoVsCaution = "go_vs_caution" | "go vs caution",
-    // Not "block vs go": the others may all say caution.
-    BlockingVsNonBlock = "blocking_vs_non_block" | "block vs others",
-    HighDivergence = "high_divergence" | "far apart",
+    GoVsCaution = "go_vs_caution" | "go and caution",
+    // Without the others' stance: they may all say caution.
+    BlockingVsNonBlock = "blocking_vs_non_block" | "some block",
+    HighDivergence = "high_divergence" | "all three stances",
 } }
 
 /// Setup of a collaboration: the seats, and the limits.

@@ -30,6 +30,7 @@ use crate::words::glyph::Glyph;
 use crate::words::measure::wrap_within;
 use crate::words::patterns::{Narrate, add_end, words_of};
 use crate::words::question::{short_age, waits_text};
+use crate::words::sentence::{PLACES, places};
 use crate::words::styled::{StyleRole, StyledLine, StyledText};
 use crate::words::tool_sentence::breaker_state;
 
@@ -158,10 +159,9 @@ fn run_items(page: &RunPage, now: Duration) -> StyledText {
     };
     items.add(StyleRole::Title, head.title.clone());
     if let RunState::Paused { at, .. } = &world.progress.stage {
-        let at: Vec<_> = at.iter().map(|at| at.display_name()).collect();
         let who = world.questions.open().map(|question| &question.asked.who);
         let text = match (at.is_empty(), waits_text(who)) {
-            (false, _) => format!("before {}", at.join(", ")),
+            (false, _) => format!("before {}", places(at, PLACES)),
             (true, Some(waits)) => format!("while it {waits}"),
             (true, None) => "while people are asked".to_owned(),
         };

@@ -227,7 +227,8 @@ pub(crate) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
     }
     let longest = state.scenarios.iter().map(|entry| columns(entry.name.as_str())).max();
     let name = u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).clamp(8, 28) + 2;
-    let title = if area.width >= 100 { 38 } else { area.width };
+    // Titles in full go first: the preview has what a scenario is about.
+    let title = if area.width >= 110 { 52 } else { area.width };
     let heads =
         [Column::left("scenario", name), Column::left("title", title), Column::rest("about")];
     list::heads(cx, Pen::new(buf, list::head_row(area), cx.glyphs).space(5), &heads);
@@ -298,7 +299,7 @@ fn scenario_row(entry: &ScenarioEntry, cx: &DrawContext, mut pen: Pen, widths: &
                 pen.cell(scenario.pattern.get().name(), PATTERN, dim);
                 title = title.saturating_sub(PATTERN);
             }
-            let width = title.saturating_sub(2).min(pen.left());
+            let width = title.saturating_sub(2).min(pen.left().saturating_sub(1));
             pen.cell(&scenario.title, width, plain).space(2).put(&scenario.about, dim);
         }
         Err(_) => {

@@ -35,8 +35,8 @@ impl RunPage {
         match action {
             Action::PauseResume if self.is_scrubbed() => self.back_to_live(),
             Action::PauseResume => pause_or_resume(&self.run),
-            Action::Step => send_command(&self.run, Command::Step),
-            Action::StepRound => step_round(&self.run),
+            Action::Step => step(&self.run, Command::Step),
+            Action::StepRound => step(&self.run, Command::StepRound),
             Action::Breakpoint => toggle_breakpoint(&self.run),
             Action::ScrubBack => self.scrub(-1, size),
             Action::ScrubForward => self.scrub(1, size),
@@ -343,11 +343,13 @@ pub(crate) fn send_command(run: &RunData, command: Command) -> InputOutcome {
     InputOutcome::Emit(vec![Effect::Command { run: run.id().clone(), command }])
 }
 
-/// Runs to the next round; a run that is pausing already stays so.
-fn step_round(run: &RunData) -> InputOutcome {
+/// Runs to the next boundary or round; a run that is pausing already stays so.
+fn step(run: &RunData, command: Command) -> InputOutcome {
     match run.world().progress.stage {
-        RunState::Pausing { .. } => InputOutcome::Say("The run is pausing already.".to_owned()),
-        _ => send_command(run, Command::StepRound),
+        RunState::Pausing { .. } => InputOutcome::Say(
+            "It pauses at the next boundary already; a step starts there.".to_owned(),
+        ),
+        _ => send_command(run, command),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::words::format::{first_sentence, short_error};
 use crate::words::glyph::{Glyph, Glyphs};
 use crate::words::measure::columns;
 use crate::words::question::waits_for;
-use crate::words::sentence::model_text;
+use crate::words::sentence::{model_text, places};
 use crate::words::styled::StyleRole;
 use crate::words::verdict::{RunVerdict, place_after, stop_lead};
 
@@ -399,17 +399,15 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
             matters(text, if cancelled { StyleRole::Off } else { StyleRole::Failed })
         }
         (RunState::Paused { at, .. }, _) => {
-            let place =
-                at.first().map_or_else(String::new, |at| format!(" before {}", at.display_name()));
-            let more = match at.len() {
-                0 | 1 => String::new(),
-                more => format!(" and {} more", more - 1),
+            let place = match at.is_empty() {
+                true => String::new(),
+                false => format!(" before {}", places(at, 1)),
             };
             let waits = waits_for(world, page.time(cx.now));
             let waits = waits.map_or_else(String::new, |waits| format!(", {waits}"));
             matters(
                 format!(
-                    "paused{place}{more}{waits} ({} resume, {} step)",
+                    "paused{place}{waits} ({} resume, {} step)",
                     key_of(Action::PauseResume),
                     key_of(Action::Step)
                 ),
@@ -422,15 +420,15 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
         }
         (RunState::Pausing { by: who, .. }, _) => {
             let open = world.tally.open();
+            // A step pauses too: what comes next is said, and by whom only if it was somebody else.
+            let by = match who {
+                Initiator::You => String::new(),
+                _ => format!(", {}", who.phrase()),
+            };
             let text = match open {
-                0 => format!("pausing, {}: waiting for the next boundary", who.phrase()),
-                calls => {
-                    format!(
-                        "pausing, {}: waiting for {}",
-                        who.phrase(),
-                        format::count_noun(calls, "call")
-                    )
-                }
+                0 => format!("pauses at the next boundary{by}"),
+                1 => format!("pauses after 1 call{by}"),
+                calls => format!("pauses after {calls} calls{by}"),
             };
             matters(text, StyleRole::Paused)
         }

@@ -9,6 +9,7 @@ use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId};
 use crate::log::world::{FlagNow, World};
 use crate::screen::action::Action;
+use crate::screen::keymap::key_of;
 use crate::screen::layout::{DrawerParts, Size};
 use crate::screen::list::ListState;
 use crate::screen::run::RunPage;
@@ -243,14 +244,7 @@ fn flag_rows(
         pen.space(1).glyph(Glyph::Arrow, style).space(1).put(word(on), style);
         pen.put(" (pending)", cx.theme.style(StyleRole::Notice));
     }
-    // For a pending change: when it takes effect. Otherwise: where the position came from.
-    let note = match pending {
-        Some(on) => {
-            what_would_change(page.world(), &flag.name, on).into_iter().next().unwrap_or_default()
-        }
-        None => position_origin(flag, page, state),
-    };
-    Pen::new(buf, second, cx.glyphs).space(5).put(&note, dim);
+    Pen::new(buf, second, cx.glyphs).space(5).put(&position_origin(flag, page, state), dim);
 }
 
 /// Where a flag's position came from: its last change, else the start of the run.
@@ -278,7 +272,7 @@ fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
     if flag.label.is_empty() { origin } else { format!("{origin}. {}", flag.label) }
 }
 
-/// Draws the effect of a switch of the selected flag.
+/// Draws the effect of a switch of the selected flag, or of the pending one.
 fn consequences(
     drawer: &FlagsDrawer,
     page: &RunPage,
@@ -288,11 +282,18 @@ fn consequences(
     buf: &mut Buffer,
 ) {
     let Some(flag) = drawer.selected(page.world()).map(|flag| &flag.name) else { return };
-    let on = state.pending_flags.next_position(page.id(), flag, page.world());
+    let pending = state.pending_flags.pending_position(page.id(), flag);
+    let next = || state.pending_flags.next_position(page.id(), flag, page.world());
+    let on = pending.unwrap_or_else(next);
     let position = if on { "on" } else { "off" };
-    let heading = match page.world().progress.is_live() {
-        true => format!("If you switch {flag} {position} now"),
-        false => "Final positions".to_owned(),
+    let heading = match (page.world().progress.is_live(), pending) {
+        (false, _) => "Final positions".to_owned(),
+        (true, None) => format!("If you switch {flag} {position} now"),
+        (true, Some(_)) => format!("{flag} will be {position}"),
     };
-    list_below_heading(cx, area, &heading, &what_would_change(page.world(), flag, on), buf);
+    let mut effects = what_would_change(page.world(), flag, on);
+    if pending.is_some() {
+        effects.push(format!("{} takes the switch back.", key_of(Action::Toggle)));
+    }
+    list_below_heading(cx, area, &heading, &effects, buf);
 }

@@ -192,7 +192,11 @@ impl Narrate for Collaboration {
                 true => format!("decided by the fallback: {} did not answer", by.who),
                 false => format!("decided by {}: the table did not agree", by.who),
             })
-            .or_else(|| round.decided_by.as_ref().map(decided_by_text));
+            .or_else(|| {
+                let by = round.decided_by.as_ref()?;
+                let row = self.plan.row_of(by).map(|row| format!(" ({})", row.when));
+                Some(format!("{}{}", decided_by_text(by), row.unwrap_or_default()))
+            });
         let round = format!("round {} of {}", round.number, self.plan.budget.max_rounds);
         RunVerdict {
             glyph,
@@ -204,6 +208,19 @@ impl Narrate for Collaboration {
             },
             ..verdict
         }
+    }
+
+    /// Which stances kept the table from a decision: those that are not go by their names.
+    fn stop_detail(&self, closed: &RunClosed) -> Option<String> {
+        let round = self.current().filter(|_| closed.reason == StopReason::MaxRoundsReached)?;
+        let others = round.contributions().filter(|said| said.stance != Stance::Go);
+        let others =
+            others.map(|said| format!("{} {}", said.agent, badges::stance(said.stance).word));
+        let go = round.votes(Stance::Go);
+        let go = (go > 0).then(|| format!("{go} {}", badges::stance(Stance::Go).word));
+        let stances: Vec<String> = others.chain(go).collect();
+        let rounds = format::count_noun(round.number.into(), "round");
+        Some(format!("no decision in {rounds}: {}", stances.join(", ")))
     }
 
     fn reached(&self) -> Option<String> {

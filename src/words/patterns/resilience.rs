@@ -36,7 +36,7 @@ impl Narrate for Resilience {
     }
 
     fn started(&self) -> (String, String) {
-        let how = if self.plan.guarded { "guarded" } else { "naive" };
+        let how = if self.plan.guarded { "guards on" } else { "no guards" };
         let turns = format::count_noun(self.plan.turns.into(), "turn");
         (format::count_noun(self.plan.agents.into(), "agent"), format!("{turns} each, {how}"))
     }

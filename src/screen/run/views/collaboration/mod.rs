@@ -380,7 +380,7 @@ fn one_round(
             }
             None => {
                 let (came, asked) = (round.contributions().count(), round.asked_seats());
-                let long = format!("{came} of {asked} answered");
+                let long = format!("{came} of {asked} accepted");
                 let fits = columns(&long) + 8 <= usize::from(end.saturating_sub(pen.x()));
                 let text = if fits { long } else { format!("{came}/{asked}") };
                 match (live, paused) {

@@ -17,13 +17,14 @@ use crate::screen::frame::Borders;
 use crate::screen::layout::{hits, line};
 use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
+use crate::screen::run::pane_text::{TextState, call_text};
 use crate::screen::text::{Pen, elide, elide_middle, on_border};
 use crate::screen::theme::StateSign;
 use crate::screen::widgets::{empty, put_sign};
 use crate::screen::{DrawContext, list};
 use crate::words::format;
 use crate::words::glyph::Glyph;
-use crate::words::measure::{columns, wrap_within};
+use crate::words::measure::{columns, wrap, wrap_within};
 use crate::words::styled::StyleRole;
 
 /// Maximum seats around a table; more of them are shown in a list.
@@ -37,7 +38,7 @@ const CARD_HIGH: u16 = 7;
 /// Minimum and maximum height of the table's frame.
 const TABLE_HIGH: std::ops::Range<u16> = 5..11;
 /// Minimum rows of a table with its seats; with fewer, a list has more room for their texts.
-const TABLE_ROWS: u16 = 15;
+const TABLE_ROWS: u16 = 14;
 /// Maximum rows of a seat in a list.
 const SEAT_ROWS: u16 = 5;
 /// Minimum width of the table's frame.
@@ -346,12 +347,8 @@ fn card(
     let mut pen = Pen::new(buf, line(inside, 0), cx.glyphs);
     seat_state(data, cx, &mut pen, place, table, with_bar);
     let rows = inside.height.saturating_sub(1);
-    let said = place.seat.and_then(|seat| seat.contribution.as_ref());
     // The argument, and how it changed where the argument leaves room.
-    let text_rows = if said.is_some() { rows } else { 0 };
-    let text = said.map_or("", |said| &*said.summary);
-    let width = usize::from(inside.width);
-    let (lines, is_cut) = wrap_within(text, width, text_rows.into());
+    let (lines, is_cut) = said_rows(data, place.seat, inside.width, rows);
     let taken = lines.len() as u16;
     for (nth, text) in (0..).zip(&lines) {
         let pen = Pen::new(buf, line(inside, 1 + nth), cx.glyphs);
@@ -569,10 +566,7 @@ fn render_list(
                 Rect { x: area.x + LIST_INDENT, y: at.y + 1, width, height: each - 1 }
             }
         };
-        let said = place.seat.and_then(|seat| seat.contribution.as_ref());
-        let rows = if said.is_some() { text.height } else { 0 };
-        let said = said.map_or("", |said| &*said.summary);
-        let (lines, cut) = wrap_within(said, usize::from(text.width), rows.into());
+        let (lines, cut) = said_rows(data, place.seat, text.width, text.height);
         for (row, words) in (0..).zip(&lines) {
             let here = Rect { y: text.y + row, height: 1, ..text };
             let is_cut = cut && row + 1 == lines.len() as u16;
@@ -583,6 +577,35 @@ fn render_list(
             let here = Rect { y: text.y + taken, height: 1, ..text };
             second_line(cx, &mut Pen::new(buf, here, cx.glyphs), &place, table);
         }
+    }
+}
+
+/// What a seat says, in so many columns and rows, and whether more follows: its argument, or the last rows
+/// of what it has said so far.
+fn said_rows(
+    data: &RunData,
+    seat: Option<&RoundSeat>,
+    width: u16,
+    rows: u16,
+) -> (Vec<String>, bool) {
+    let (width, rows) = (usize::from(width), usize::from(rows));
+    let Some(seat) = seat else { return (Vec::new(), false) };
+    if let Some(said) = &seat.contribution {
+        return wrap_within(&said.summary, width, rows);
+    }
+    // The row below says why it was asked again.
+    let rows = rows.saturating_sub(usize::from(seat.detail.is_some()));
+    let said = match (seat.state, seat.call) {
+        (SeatState::Speaking | SeatState::Answered, Some(call)) => call_text(data, call),
+        _ => return (Vec::new(), false),
+    };
+    match said.state {
+        TextState::Streaming => {
+            let mut lines = wrap(&said.text, width);
+            (lines.split_off(lines.len().saturating_sub(rows)), false)
+        }
+        TextState::Complete => wrap_within(&said.text, width, rows),
+        TextState::Note | TextState::Problem => (Vec::new(), false),
     }
 }
 

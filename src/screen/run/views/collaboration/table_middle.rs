@@ -87,7 +87,7 @@ pub(crate) fn votes(cx: &DrawContext, round: &Round, width: usize) -> Vec<(Strin
     let words = Stance::ALL.map(|stance| (badges::stance(stance), round.votes(stance)));
     let long: usize =
         words.iter().map(|(it, votes)| votes.to_string().len() + it.word.len() + 3).sum();
-    let long = long + 4 <= width;
+    let long = long + 6 <= width;
     let mut row = Vec::new();
     for (nth, (Badge { glyph, word, role }, votes)) in words.into_iter().enumerate() {
         if nth > 0 {
@@ -106,8 +106,8 @@ pub(super) fn conflict_line(cx: &DrawContext, table: &Collaboration, round: &Rou
     let alert = cx.glyphs.symbol(Glyph::Alert);
     let of = |round: &Round| match round.conflicts.as_slice() {
         [] => "no conflict".to_owned(),
-        [one] => format!("{alert} {}", one.phrase()),
-        [one, more @ ..] => format!("{alert} {} +{}", one.phrase(), more.len()),
+        // Each one after the first implies those before it.
+        [.., last] => format!("{alert} {}", last.phrase()),
     };
     if round.closed.is_some() {
         return of(round);
@@ -116,7 +116,7 @@ pub(super) fn conflict_line(cx: &DrawContext, table: &Collaboration, round: &Rou
         Some(before) => {
             let found = of(before);
             let found = found.strip_prefix(alert).unwrap_or(&found);
-            format!("R{} {}", before.number, found.trim_start())
+            format!("R{}: {}", before.number, found.trim_start())
         }
         None => String::new(),
     }
@@ -160,7 +160,7 @@ pub(super) fn state_line(
             let text = decision_or_next(&table.plan, round.number, None, None);
             vec![(text, badges::UNDECIDED.role)]
         }
-        (_, None) => vec![(format!("{came} of {asked} answered"), StyleRole::Running)],
+        (_, None) => vec![(format!("{came} of {asked} accepted"), StyleRole::Running)],
     }
 }
 

@@ -190,7 +190,7 @@ fn below(view: &ToolsView, data: &RunData, cx: &DrawContext, area: Rect, buf: &m
 
 fn head(cx: &DrawContext, area: Rect, places: &BreakerColumns, buf: &mut Buffer) {
     let arrow = cx.glyphs.symbol(Glyph::Arrow);
-    let long = format!("last {}, old {arrow} new", places.marks);
+    let long = format!("last {} calls, old {arrow} new", places.marks);
     let short = format!("old {arrow} new");
     let text = if columns(&long) <= places.marks.into() { long } else { short };
     let mut heads = vec![
@@ -261,7 +261,7 @@ impl AgentActivity {
             Self::Calling if is_live => (Glyph::Running, StyleRole::Running, "calling"),
             Self::Calling => (Glyph::Off, StyleRole::Off, "cut off"),
             Self::Queued => (Glyph::Waiting, StyleRole::Retry, "queued"),
-            Self::Idle => (Glyph::NotYet, StyleRole::Dim, "idle"),
+            Self::Idle => (Glyph::NotYet, StyleRole::Dim, "between calls"),
         }
     }
 
@@ -300,8 +300,8 @@ fn render_agents(
     }
     let turns = || agents.iter().map(|agent| agent.turn);
     if let (Some(first), Some(last)) = (turns().min(), turns().max()) {
-        let far = if first == last { last.to_string() } else { format!("{first} to {last}") };
-        let text = format!("turn {far} of {}", load.turns);
+        let far = if first == last { format!(" {last}") } else { format!("s {first} to {last}") };
+        let text = format!("on turn{far} of {}", load.turns);
         if pen.fits(columns(&text)) {
             pen.put(&text, dim);
         }

@@ -429,7 +429,10 @@ fn window_lane(
     buf: &mut Buffer,
 ) {
     let dim = cx.theme.style(StyleRole::Dim);
-    let (Some(row), Some(figure)) = (&tool.window, window_figure(tool, now)) else { return };
+    let (Some(row), Some(figure)) = (&tool.window, window_figure(tool, now)) else {
+        Pen::new(buf, line(at, 0), cx.glyphs).put("counts again once it is closed", dim);
+        return;
+    };
     let WindowFigure { counts, is_slow, part, limit } = figure;
     let limits = tool.head.limits.breaker.and_then(|breaker| breaker.window);
     let least = limits.map_or(0, |limits| limits.min_calls);

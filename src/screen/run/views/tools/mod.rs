@@ -296,7 +296,7 @@ fn unused_tools(world: &World) -> String {
     let own = world.tools.rows().iter().filter(|row| !row.head.is_observed());
     match own.count().saturating_sub(listed_tools(world).len()) {
         0 => String::new(),
-        unused => format!("{unused} unused"),
+        unused => format!("{} unused", format::count_noun(unused as u64, "tool")),
     }
 }
 

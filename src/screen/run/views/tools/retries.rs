@@ -54,8 +54,10 @@ pub(crate) fn render(
     }
     if let Some(load) = world.projection().and_then(Projection::tool_load) {
         let (text, style) = match load.naive_attempts {
-            None => ("  guarded".to_owned(), dim),
-            Some(most) => (format!("  naive: up to {most}"), theme.style(StyleRole::Retry)),
+            None => ("  guards on".to_owned(), dim),
+            Some(most) => {
+                (format!("  no guards: up to {most} attempts"), theme.style(StyleRole::Retry))
+            }
         };
         if pen.fits(columns(&text) + 1) {
             pen.put(&text, style);
@@ -131,11 +133,11 @@ pub(crate) fn render(
 fn comparison_row(other: &RunComparison, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
     let theme = cx.theme;
     let (plain, dim) = (theme.style(StyleRole::Text), theme.style(StyleRole::Dim));
-    let how = if other.guarded { "guarded" } else { "naive" };
+    let how = if other.guarded { "guards on" } else { "no guards" };
     let (tool, factor) = &other.amplification;
     let role = if *factor > 1.0 { StyleRole::Retry } else { StyleRole::Text };
     let mut pen = Pen::new(buf, row, cx.glyphs);
-    pen.space(1).put(&format!("vs. {how} {} ", other.run), dim);
+    pen.space(1).put(&format!("{} ({how}): ", other.run), dim);
     pen.put(&format!("{tool} {}", format::requests_a_call(*factor)), theme.style(role));
     for (tool, p95) in &other.p95 {
         pen.put(&format!("  p95 {tool} "), dim).put(&time::duration_text(*p95), plain);

@@ -169,7 +169,7 @@ pub fn window_state(tool: &ToolRow, now: Elapsed) -> Option<String> {
         }
         BreakerStage::Open => {
             let opened = tool.history.iter().rev().find(|it| it.why.is_failure())?;
-            return Some(opened.why.description(opened.counted).into_owned());
+            return Some(format!("opened: {}", opened.why.description(opened.counted)));
         }
         BreakerStage::Held | BreakerStage::Disabled => return None,
         BreakerStage::Closed => {}

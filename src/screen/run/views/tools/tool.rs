@@ -87,8 +87,8 @@ pub(crate) fn render(
         rows.field("fallback", &stood, StyleRole::Retry, 1);
     }
     if tool.tally.stale > 0 {
-        let text = format!("{} late, ignored", tool.tally.stale);
-        rows.field("stale", &text, StyleRole::Dim, 1);
+        let text = format!("{}, ignored", format::count_noun(tool.tally.stale, "late result"));
+        rows.field("late", &text, StyleRole::Dim, 1);
     }
     if let Some(state) = window_state(tool, now) {
         rows.field("window", &state, StyleRole::Text, 1);
