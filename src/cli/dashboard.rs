@@ -230,8 +230,9 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         if let Some(run) = &attached_run {
             state.expect_opening(FROM_COMMAND_LINE, run);
         }
+        state.keeps_runs = stored.keeper().is_some();
         if is_first_start() {
-            state.welcome(stored.keeper().is_some());
+            state.welcome(state.keeps_runs);
         }
         state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
         let tour = wanted.tour.then(|| tour::begin(&mut state)).flatten();
@@ -467,5 +468,10 @@ fn summary_line(world: &World, paint: &StreamStyle) -> String {
     let totals = words_of(world).map(|words| words.summary(world)).unwrap_or_default();
     line.push_str(&paint.line(&StyledLine { parts: totals, label: None }));
     let time = time::duration_text(world.progress.active(world.progress.at));
-    format!("{line}  {time}")
+    let left = if world.progress.is_live() {
+        format!("  roundtable resume {}", head.run)
+    } else {
+        String::new()
+    };
+    format!("{line}  {time}{left}")
 }

@@ -14,6 +14,7 @@ mod start;
 mod toolbox;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -68,6 +69,8 @@ struct EngineShared {
     settings: EngineSettings,
     keeper: Option<Arc<dyn RunKeeper>>,
     log: Bus,
+    /// Whether the end of the program does not end the runs.
+    leaves_runs: AtomicBool,
     nonce: u64,
     runs: Mutex<Runs>,
     /// Tools that runs share, by the hash of the scenario file and the tool's fingerprint (its
@@ -192,7 +195,9 @@ impl Engine {
         let runs = Mutex::default();
         let tools = Mutex::default();
         let log = Bus::with_limits(LogLimits { window: SESSION_BYTES, ahead: u64::MAX });
-        Self { shared: Arc::new(EngineShared { settings, keeper, log, nonce, runs, tools }) }
+        let leaves_runs = AtomicBool::new(false);
+        let shared = EngineShared { settings, keeper, log, leaves_runs, nonce, runs, tools };
+        Self { shared: Arc::new(shared) }
     }
 
     pub(crate) fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {
@@ -290,8 +295,16 @@ impl Engine {
         self.begin(launch, Some(replayed), id, true)
     }
 
-    /// Cancels every run and waits until all have ended.
+    /// Leaves the runs as they are at the end of the program: they are interrupted, and can be continued.
+    pub fn leave_runs(&self) {
+        self.shared.leaves_runs.store(true, Ordering::Relaxed);
+    }
+
+    /// Cancels every run and waits until all have ended, unless the runs are left.
     pub async fn shutdown(&self) {
+        if self.shared.leaves_runs.load(Ordering::Relaxed) {
+            return;
+        }
         let runs = self.runs();
         for run in &runs {
             run.send(Command::Cancel);

@@ -86,6 +86,8 @@ pub enum Action {
     Confirm,
     Agree,
     Decline,
+    /// Quits and leaves the live runs to be continued later.
+    Later,
     Choose,
     Take,
     Cancel,
@@ -206,6 +208,7 @@ impl Action {
             Self::Confirm => "yes",
             Self::Agree => "agree",
             Self::Decline => "no",
+            Self::Later => "later",
             Self::Choose => "run-command",
             Self::Take => "choose-model",
             Self::Cancel => "close",

@@ -117,6 +117,8 @@ pub enum Effect {
     FindOllama { form: RequestId },
     /// Export a picture of the screen, as an SVG and as text. Answered like `Export`.
     Picture,
+    /// Do not end the live runs of this program when it quits: they are interrupted, and can be continued.
+    LeaveRuns,
     /// Suspend to the background; the commands before it have told live runs to pause.
     Suspend,
     /// Draw with the next theme. Answered with a `Notice` that names it.

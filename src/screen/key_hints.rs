@@ -59,7 +59,7 @@ pub const HINT_GAP: (u16, u16) = (2, 1);
 pub fn fitting_hints(state: &AppState, width: u16) -> Vec<KeyHint> {
     let mut hints = visible_hints(state, state.settings.ascii);
     let (gap, margin) = HINT_GAP;
-    let room = usize::from(width.saturating_sub(margin)) + usize::from(gap);
+    let room = usize::from(width.saturating_sub(2 * margin)) + usize::from(gap);
     while hints.iter().map(|hint| hint.width() + usize::from(gap)).sum::<usize>() > room {
         // The last of those with the lowest priority is dropped first.
         let Some(least) = hints.iter().map(|hint| hint.rank).max() else { break };
@@ -221,6 +221,7 @@ fn in_window(state: &AppState, overlay: &Overlay, action: Action) -> bool {
         (Overlay::Card(_), Action::NextQuestion) => open_questions(&state.runs).count() > 1,
         (Overlay::Card(card), action) => card.offers(action),
         (Overlay::Confirm(confirm), Action::Confirm) => confirm.accepts_yes(),
+        (Overlay::Confirm(confirm), Action::Later) => confirm.has_later(),
         (Overlay::Confirm(confirm), Action::Up | Action::Down) => confirm.is_long(state.size),
         _ => true,
     }
@@ -375,7 +376,10 @@ fn hint_rank(state: &AppState, row: &Binding) -> u8 {
 /// The word for an action now.
 fn hint_word(state: &AppState, row: &Binding) -> &'static str {
     match row.action {
-        Action::PauseResume if state.visible_run().is_some_and(|page| page.is_scrubbed()) => "live",
+        Action::PauseResume if state.visible_run().is_some_and(|page| page.is_scrubbed()) => {
+            let is_live = state.visible_run().is_some_and(|page| page.world().progress.is_live());
+            if is_live { "to now" } else { "to the end" }
+        }
         Action::PauseResume if kept::refused_run(state, row.action).is_some() => "continue",
         Action::PauseResume => match state.target_run().map(|page| &page.world().progress.stage) {
             Some(RunState::Pausing { .. } | RunState::Paused { .. }) => "resume",
@@ -416,7 +420,11 @@ pub(crate) fn explain(state: &mut AppState, action: Action, update: Update) -> U
     let is_told = action == Action::Cause;
     let why = if is_idle && !is_told { refusal(state, action) } else { None };
     let Some(why) = why else { return update };
-    state.notify(NoticeKind::Info, format!("{}: {why}.", key_of(action)));
+    let key = match action {
+        Action::Pane(number) => number.to_string(),
+        _ => key_of(action),
+    };
+    state.notify(NoticeKind::Info, format!("{key}: {why}."));
     Update::redraw()
 }
 

@@ -236,6 +236,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Confirm], &[c('y')], Action::Confirm, "yes", "yes, do it", Group::Change, 1),
     row(&[Confirm], &[ENTER], Action::Agree, "", "yes; a file is trusted only by the key of yes", Group::Change, 0),
     row(&[Confirm], &[c('n'), c('q')], Action::Decline, "no", "no, cancel", Group::Change, 1),
+    row(&[Confirm], &[c('l')], Action::Later, "later", "at the question before quitting: leave the live runs, and continue them later", Group::Change, 1),
 
     row(&[Help, Commands], &[ENTER], Action::Choose, "run", "run the selected row", Group::App, 1),
     row(COMMANDED, &[c(':')], Action::Commands, "commands", "every command by its name; what cannot run now says why", Group::App, 3),

@@ -52,6 +52,8 @@ pub(crate) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
                     on_action(state, Action::Confirm)
                 } else if hits(parts.no, mouse.col, mouse.row) {
                     on_action(state, Action::Decline)
+                } else if hits(parts.later, mouse.col, mouse.row) {
+                    on_action(state, Action::Later)
                 } else {
                     Update::idle()
                 }

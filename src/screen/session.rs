@@ -13,6 +13,7 @@ use super::windows::message::unsent_count;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, RunId};
 use crate::log::world::RunState;
+use crate::words::format::count_noun;
 
 /// Shows the run that is `by` places after the present one in the list.
 pub(super) fn show_neighbour(state: &mut AppState, by: isize) -> Update {
@@ -103,7 +104,10 @@ pub(crate) fn quit(state: &mut AppState, code: u8) -> Update {
 fn confirm_quit(state: &AppState, code: u8) -> Option<Confirm> {
     let (live, unsent) = (state.own_live_runs().count(), unsent_count(state));
     let asked = state.own_live_runs().map(|page| page.world().questions.open().len()).sum();
-    (live + unsent > 0).then(|| Confirm::quit(live, asked, unsent, code))
+    // What a program of others does is not continued here.
+    let is_left = |page: &RunPage| page.world().observed().is_none();
+    let later = state.keeps_runs && state.own_live_runs().any(is_left);
+    (live + unsent > 0).then(|| Confirm::quit(live, asked, unsent, later, code))
 }
 
 /// Ctrl-C: asks to stop the run (on the first screen, to quit); twice quits.
@@ -121,7 +125,11 @@ pub(crate) fn interrupt(state: &mut AppState) -> Update {
     };
     let ask = ask.or_else(|| confirm_quit(state, 130));
     state.overlays.extend(ask.map(Overlay::Confirm));
-    state.notify(NoticeKind::Info, "Press Ctrl-C again to quit.");
+    let again = match state.own_live_runs().count() {
+        0 => "Ctrl-C again quits.".to_owned(),
+        live => format!("Ctrl-C again quits and ends {}.", count_noun(live as u64, "live run")),
+    };
+    state.notify(NoticeKind::Info, again);
     Update::redraw()
 }
 

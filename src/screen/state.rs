@@ -75,6 +75,8 @@ pub struct AppState {
     pub(super) is_rescanning: bool,
     /// The tour, while it is on.
     pub tour: Option<Tour>,
+    /// Whether the runs of this program are kept.
+    pub keeps_runs: bool,
     /// A tour that was left before its end.
     pub(super) left_tour: Option<Tour>,
     /// The lines for a new user on the first screen, until something was done.
@@ -208,6 +210,7 @@ impl AppState {
             is_rescanning: false,
             tour: None,
             first_screen: None,
+            keeps_runs: false,
             left_tour: None,
             requests: 0,
             interrupted_at: None,

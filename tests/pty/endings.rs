@@ -69,7 +69,7 @@ fn keys_and_signals_need_no_runtime() {
     let mut terminal = broken("workers");
     terminal.sees("checkout-launch");
     terminal.press("\u{3}");
-    terminal.sees("Press Ctrl-C again to quit.");
+    terminal.sees("Ctrl-C again quits");
     terminal.press("\u{3}");
     assert_eq!(terminal.ends(), 130);
     let terminal = broken("workers");

@@ -10,19 +10,34 @@ use crate::support::pty::{Start, Terminal};
 #[test]
 fn killed_question_is_answered_after_restart() {
     for opened in [false, true] {
-        answer_after_restart(opened);
+        answer_after_restart(opened, true);
     }
 }
 
-/// From home, or `opened` by its name.
-fn answer_after_restart(opened: bool) {
+#[test]
+fn run_left_for_later_continues() {
+    answer_after_restart(true, false);
+}
+
+/// From home, or `opened` by its name; after it was `killed`, or left for later.
+fn answer_after_restart(opened: bool, killed: bool) {
     let home = Arc::new(Home::new());
     home.write("desk.toml", DESK);
     let args = &["run", "desk.toml"];
-    let first = Terminal::start_in(&home, Start { args, ..Start::default() });
+    let mut first = Terminal::start_in(&home, Start { args, ..Start::default() });
     first.sees("WAITS");
     while home.run(&["export", "last"]).out.matches("question.asked").count() == 0 {}
-    first.signal("KILL");
+    if killed {
+        first.signal("KILL");
+    } else {
+        first.press("q");
+        first.sees("runs of this session");
+        first.press("q");
+        first.sees("[ l later ]");
+        first.press("l");
+        assert_eq!(first.ends(), 0);
+        first.sees("roundtable resume r-");
+    }
 
     let args: &[&str] = if opened { &["open", "last"] } else { &[] };
     let mut second = Terminal::start_in(&home, Start { args, ..Start::default() });

@@ -44,6 +44,8 @@ pub struct ConfirmParts {
     pub more: Rect,
     pub yes: Rect,
     pub no: Rect,
+    /// Where the third answer is, if there is one.
+    pub later: Rect,
 }
 
 /// The action that a yes carries out.
@@ -51,8 +53,8 @@ pub struct ConfirmParts {
 pub enum OnYes {
     /// Ends these runs.
     Kill(Vec<RunId>),
-    /// Quits the program.
-    Quit { code: u8 },
+    /// Quits the program. `later`: live runs can be left, to be continued later.
+    Quit { code: u8, later: bool },
     /// Closes the launch form and drops its changes.
     Discard,
     /// Continues an interrupted run, which calls live models.
@@ -93,13 +95,18 @@ impl Confirm {
         Self::new(question, vec![names.join(", "), stays.to_owned()], OnYes::Kill(runs))
     }
 
-    /// Asks before quitting with live runs or unsent messages; `questions`: those of the live runs.
-    pub fn quit(live: usize, questions: usize, unsent: usize, code: u8) -> Self {
+    /// Asks before quitting with live runs or unsent messages; `questions`: those of the live runs; `later`:
+    /// whether the runs are kept, so that they can be continued.
+    pub fn quit(live: usize, questions: usize, unsent: usize, later: bool, code: u8) -> Self {
         let asked = match questions {
             0 => None,
             1 => Some("One open question stays without an answer.".to_owned()),
             more => Some(format!("{more} open questions stay without an answer.")),
         };
+        let key = key_of(Action::Later);
+        let left = later.then(|| {
+            format!("{key} quits too, and leaves what is live as it is, to be continued later.")
+        });
         let dropped = match unsent {
             0 => None,
             1 => Some("One unsent message is lost.".to_owned()),
@@ -111,8 +118,8 @@ impl Confirm {
             count => format!("{count} runs are live. Quit and end them?"),
         };
         let stays = "A summary of the runs stays on the terminal.".to_owned();
-        let detail = asked.into_iter().chain(dropped).chain([stays]).collect();
-        Self::new(question, detail, OnYes::Quit { code })
+        let detail = asked.into_iter().chain(dropped).chain(left).chain([stays]).collect();
+        Self::new(question, detail, OnYes::Quit { code, later })
     }
 
     /// Asks before an interrupted run calls live models again.
@@ -160,6 +167,11 @@ impl Confirm {
         matches!(self.on_yes, OnYes::Trust { .. })
     }
 
+    /// Whether live runs can be left to be continued later.
+    pub fn has_later(&self) -> bool {
+        matches!(self.on_yes, OnYes::Quit { later: true, .. })
+    }
+
     /// Whether a yes is accepted now.
     pub fn accepts_yes(&self) -> bool {
         self.end_seen || !self.must_be_read()
@@ -190,7 +202,11 @@ impl Confirm {
             Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
         let yes = Rect { x: row.x + 1, width: 9, ..row }.intersection(row);
         let no = Rect { x: row.x + 12, width: 8, ..row }.intersection(row);
-        ConfirmParts { window, text, more, yes, no }
+        let later = match self.has_later() {
+            true => Rect { x: row.x + 22, width: 11, ..row }.intersection(row),
+            false => Rect::default(),
+        };
+        ConfirmParts { window, text, more, yes, no, later }
     }
 
     /// Whether its text is too long to be in view at once.
@@ -253,6 +269,8 @@ pub fn render(confirm: &Confirm, cx: &DrawContext, size: Size, buf: &mut Buffer)
     Pen::new(buf, parts.yes, cx.glyphs)
         .put(&format!("[ {} yes ]", key_of(Action::Confirm)), cx.theme.style(yes));
     Pen::new(buf, parts.no, cx.glyphs).put(&format!("[ {} no ]", key_of(Action::Decline)), key);
+    let later = format!("[ {} later ]", key_of(Action::Later));
+    Pen::new(buf, parts.later, cx.glyphs).put(&later, key);
 }
 
 /// The keys of actions, separated by commas.

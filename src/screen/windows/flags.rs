@@ -200,7 +200,9 @@ pub fn render(
     let foot = format::count_noun(world.settings.flags.len() as u64, "flag");
     frame::window(&title, &foot, cx, parts.window, buf);
     if world.settings.flags.is_empty() {
-        let row = Rect { x: parts.list.x + 1, height: parts.list.height.min(1), ..parts.list };
+        let width = parts.window.width.saturating_sub(4);
+        let row =
+            Rect { x: parts.list.x + 1, width, height: parts.list.height.min(1), ..parts.list };
         let text = "No flags: the scenario has none ([flags] in its file). Esc closes.";
         Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(StyleRole::Dim));
         return;
@@ -236,13 +238,20 @@ fn flag_rows(
     };
     pen.put(mark, cx.theme.style(role));
     // Room for the pending change too, where there is any to spare.
-    let value = if pen.left() >= 44 || pending.is_some() { 22 } else { 5 };
+    let is_roomy = pen.left() >= 44;
+    let value = match (is_roomy, pending) {
+        (true, _) => 22,
+        (false, Some(_)) => 10,
+        (false, None) => 5,
+    };
     let name = pen.left().saturating_sub(value);
     pen.name(flag.name.as_str(), name, plain).space(1).put(word(flag.on), cx.theme.style(role));
     if let Some(on) = pending {
         let style = cx.theme.style(StyleRole::Flag);
         pen.space(1).glyph(Glyph::Arrow, style).space(1).put(word(on), style);
-        pen.put(" (pending)", cx.theme.style(StyleRole::Notice));
+        if is_roomy {
+            pen.put(" (pending)", cx.theme.style(StyleRole::Notice));
+        }
     }
     Pen::new(buf, second, cx.glyphs).space(5).put(&position_origin(flag, page, state), dim);
 }
@@ -288,8 +297,8 @@ fn consequences(
     let position = if on { "on" } else { "off" };
     let heading = match (page.world().progress.is_live(), pending) {
         (false, _) => "Final positions".to_owned(),
-        (true, None) => format!("If you switch {flag} {position} now"),
-        (true, Some(_)) => format!("{flag} will be {position}"),
+        (true, None) => format!("If it is switched {position} now"),
+        (true, Some(_)) => format!("It will be {position}"),
     };
     let mut effects = what_would_change(page.world(), flag, on);
     if pending.is_some() {

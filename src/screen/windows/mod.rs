@@ -425,6 +425,12 @@ pub(super) fn on_confirm(state: &mut AppState, action: Action) -> Update {
             state.notify(NoticeKind::Info, said);
             Update::redraw()
         }
+        Action::Later => match asked.on_yes {
+            OnYes::Quit { code, later: true } => {
+                Update { redraw: true, effects: vec![Effect::LeaveRuns, Effect::Quit { code }] }
+            }
+            _ => Update::idle(),
+        },
         Action::Confirm | Action::Agree => {
             let Some(Overlay::Confirm(confirm)) = state.overlays.pop() else {
                 return Update::idle();
@@ -434,7 +440,7 @@ pub(super) fn on_confirm(state: &mut AppState, action: Action) -> Update {
                 OnYes::Kill(runs) => {
                     Update { redraw: true, effects: runs.into_iter().map(cancel).collect() }
                 }
-                OnYes::Quit { code } => Update::effect(Effect::Quit { code }),
+                OnYes::Quit { code, .. } => Update::effect(Effect::Quit { code }),
                 OnYes::Resume(run) => launch::resume_now(state, run),
                 OnYes::Rerun(run, title) => launch::rerun_now(state, run, title),
                 OnYes::Discard => {

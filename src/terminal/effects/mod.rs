@@ -500,6 +500,7 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Suspend => return Some(TerminalEffect::Suspend),
         Effect::NextTheme => return Some(TerminalEffect::NextTheme),
         Effect::Redraw => return Some(TerminalEffect::Redraw),
+        Effect::LeaveRuns => services.engine.leave_runs(),
         Effect::Quit { code } => return Some(TerminalEffect::Quit { code }),
     }
     None

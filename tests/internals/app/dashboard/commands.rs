@@ -84,17 +84,17 @@ fn the_mouse_runs_a_command() {
 fn idle_key_explains_itself() {
     let mut dash = Dash::new(120, 36);
     dash.text("z");
-    assert_eq!(said(&dash), "z (zoom): only in run.");
+    assert_eq!(said(&dash), "z works in run only.");
     dash.text("2/");
-    assert_eq!(said(&dash), "filter: there are no runs yet.");
+    assert_eq!(said(&dash), "/: there are no runs yet.");
     assert_eq!(dash.state.context(), Context::Home);
     dash.text("v");
     assert_eq!(said(&dash), "v does nothing here; ? shows the keys.");
     dash.text("7");
-    assert_eq!(said(&dash), "pane: there is no pane 7.");
+    assert_eq!(said(&dash), "7: there is no pane 7.");
     let events = facts("checkout-launch", &[], &[], Schedule::default());
     dash.run("r-0001", &events).text("r");
-    assert_eq!(said(&dash), "r (reload): only in home.");
+    assert_eq!(said(&dash), "r works in home only.");
 }
 
 #[test]

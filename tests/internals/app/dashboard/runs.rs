@@ -198,6 +198,23 @@ fn q_asks_while_run_is_live() {
 }
 
 #[test]
+fn later_leaves_kept_runs() {
+    for keeps in [true, false] {
+        let mut dash = Dash::new(80, 24);
+        dash.state.keeps_runs = keeps;
+        dash.run("r-0001", &live()).text("qql");
+        let asked = dash.asked();
+        match keeps {
+            true => assert!(
+                matches!(asked[..], [Effect::LeaveRuns, Effect::Quit { code: 0 }]),
+                "{asked:?}"
+            ),
+            false => assert!(asked.is_empty(), "they would be lost: {asked:?}"),
+        }
+    }
+}
+
+#[test]
 fn escape_never_quits() {
     let mut dash = Dash::new(80, 24);
     dash.run("r-0001", &live());
@@ -223,7 +240,7 @@ fn ctrl_c_presses_expire() {
     let mut dash = Dash::new(80, 24);
     dash.press("C-c");
     assert_eq!(quits(&mut dash), None);
-    assert!(dash.screen().contains("Press Ctrl-C again to quit."));
+    assert!(dash.screen().contains("Ctrl-C again quits"));
     dash.after(Duration::from_secs(5)).send(Msg::Tick).press("C-c");
     assert_eq!(quits(&mut dash), None);
     dash.after(Duration::from_millis(500)).press("C-c");
