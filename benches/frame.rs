@@ -96,7 +96,7 @@ fn frames(page: &RunPage) -> Duration {
     timed(|| {
         for _ in 0..FRAMES {
             first_row(page, &cx, rows(0, 1), &mut buf);
-            second_row(page, &cx, rows(1, 1), &mut buf);
+            second_row(page, true, &cx, rows(1, 1), &mut buf);
             render_run(page, &cx, rows(2, SIZE.rows - 4), &mut buf);
         }
     })

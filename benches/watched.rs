@@ -89,7 +89,7 @@ fn draw(page: &RunPage, buf: &mut Buffer) {
     let area = Rect::new(0, 0, SIZE.cols, SIZE.rows);
     let rows = |y: u16, height: u16| Rect { y, height, ..area };
     first_row(page, &cx, rows(0, 1), buf);
-    second_row(page, &cx, rows(1, 1), buf);
+    second_row(page, true, &cx, rows(1, 1), buf);
     render_run(page, &cx, rows(2, SIZE.rows - 4), buf);
 }
 

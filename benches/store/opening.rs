@@ -69,7 +69,7 @@ fn frame(page: &RunPage) {
     let rows = |y: u16, height: u16| Rect { y, height, ..area };
     let mut buf = Buffer::empty(area);
     first_row(page, &cx, rows(0, 1), &mut buf);
-    second_row(page, &cx, rows(1, 1), &mut buf);
+    second_row(page, true, &cx, rows(1, 1), &mut buf);
     render_run(page, &cx, rows(2, 46), &mut buf);
 }
 

@@ -165,7 +165,8 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
             (Glyph::Refused, StyleRole::Refused, tally.denied, "denied"),
         ] {
             if number > 0 {
-                counts.push(count(glyph, role, number, word));
+                // Before the retries, which are left out first where there is little room.
+                counts.insert(counts.len() - 1, count(glyph, role, number, word));
             }
         }
         if tally.cancelled > 0 {
@@ -201,7 +202,8 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
         let word = if waits == 1 { "waits for you" } else { "wait for you" };
         counts.insert(0, count(Glyph::NeedsYou, StyleRole::NeedsYou, waits, word));
     }
-    ("runs of this session", counts)
+    let elsewhere = state.runs.iter().any(|page| page.remote.is_some());
+    (if elsewhere { "runs here and elsewhere" } else { "runs of this session" }, counts)
 }
 
 /// The keys of the focused context.
@@ -224,7 +226,8 @@ pub fn render_header(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
     match state.visible_run() {
         Some(page) => {
             run::header::first_row(page, cx, first, buf);
-            run::header::second_row(page, cx, second, buf);
+            let has_keys = state.overlays.is_empty();
+            run::header::second_row(page, has_keys, cx, second, buf);
         }
         None => home(state, cx, first, second, buf),
     }

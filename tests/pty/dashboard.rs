@@ -53,7 +53,7 @@ fn pauses_steps_and_seats_lawyer() {
     terminal.sees("joins at round 2");
     terminal.press(" ");
     terminal.press("\u{1b}");
-    terminal.loses("If you switch");
+    terminal.loses("If it is switched");
     terminal.press("S");
     terminal.sees("paused before round 3");
     let text = terminal.sees("joined in R2");
@@ -80,7 +80,7 @@ fn pauses_running_run_and_seats_lawyer() {
     terminal.press(" ");
     terminal.sees("LIVE");
     terminal.press("f");
-    terminal.sees("If you switch");
+    terminal.sees("If it is switched");
     terminal.press(" ");
     terminal.sees("on (pending)");
     terminal.press("\x1b");

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -335,12 +336,25 @@ fn table(
     let cells = |row: &&RunRow| cells(row, playing.get(&row.id), now, paint);
     let cells: Vec<[String; 9]> = rows.iter().map(cells).collect();
     let mut widths = [0; 9];
+    // A pipe gets rows alone: they are counted and cut there.
+    let heads = std::io::stdout().is_terminal().then_some(HEADS.map(str::to_owned));
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.width());
         }
     }
     let mut lines = String::new();
+    if let Some(heads) = heads {
+        for (nth, (head, width)) in heads.iter().zip(&mut widths).enumerate() {
+            if *width > 0 {
+                *width = (*width).max(head.len());
+                let gap = " ".repeat(*width - head.len());
+                lines += &if FIGURES.contains(&nth) { gap + head } else { head.clone() + &gap };
+                lines += "  ";
+            }
+        }
+        lines = paint.role(StyleRole::Dim, lines.trim_end()) + "\n";
+    }
     for ((row, texts), below) in rows.iter().zip(&cells).zip(below) {
         let role = run_state(&row.status).role;
         let mut line = String::new();
@@ -355,8 +369,7 @@ fn table(
                 4 if !row.waits_for.is_empty() => {
                     line += &format!("{}{gap}  ", paint.role(WAITS.role, text));
                 }
-                // Figures end at the same column.
-                1 | 5 | 6 | 7 => line += &format!("{gap}{text}  "),
+                place if FIGURES.contains(&place) => line += &format!("{gap}{text}  "),
                 _ => line += &format!("{text}{gap}  "),
             }
         }
@@ -366,6 +379,12 @@ fn table(
     }
     lines
 }
+
+/// The heads of the columns on a terminal.
+const HEADS: [&str; 9] =
+    ["run", "age", "scenario", "status", "result", "time", "tokens", "cost", ""];
+/// The columns with figures, which end at the same column.
+const FIGURES: [usize; 4] = [1, 5, 6, 7];
 
 /// Id, age, scenario, state, result or who it waits for, time, tokens, cost, who plays it.
 fn cells(row: &RunRow, process: Option<&ProcessOut>, now: u64, paint: &StreamStyle) -> [String; 9] {

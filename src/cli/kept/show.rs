@@ -95,7 +95,10 @@ impl<W: Write> Shown<W> {
     fn end(mut self, format: RunFormat) -> Exit {
         let Some(outcome) = self.world.outcome() else {
             let written = self.output.flush();
-            print_message("the run has not ended, so it has no outcome");
+            let run = self.world.head.as_ref().map_or("RUN", |head| head.run.as_str());
+            print_message(&format!(
+                "the run has not ended, so it has no outcome: --format text shows how far it is, roundtable resume {run} continues it if it was interrupted"
+            ));
             let exit = if format == RunFormat::Json { Exit::Stopped } else { Exit::Ok };
             return streams::exit_after_write(written, exit);
         };

@@ -143,7 +143,9 @@ fn figures(view: &ComparisonView, cx: &DrawContext, area: Rect, buf: &mut Buffer
     for (name, nth) in ["", "result"].into_iter().chain(names).zip(0..) {
         Pen::new(buf, line(area, nth), cx.glyphs).space(1).put(name, dim);
     }
-    let heads = [String::from("difference")].into_iter().chain([String::new()]);
+    let is_equal = left.result == right.result && left.stop_reason == right.stop_reason;
+    let result = if is_equal { "=" } else { "differs" };
+    let heads = ["difference", result].map(str::to_owned).into_iter();
     for (text, nth) in heads.chain(more(left, right)).zip(0..) {
         let row = line(area, nth);
         let at = Rect { x: row.right().saturating_sub(MORE), width: MORE.min(row.width), ..row };

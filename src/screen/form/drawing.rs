@@ -23,8 +23,9 @@ use crate::words::styled::StyleRole;
 const COLS: u16 = 108;
 /// Rows below the fields: the first problem, two rows of the command line, the buttons.
 const FOOT: u16 = 4;
-/// Columns of the labels.
-pub const LABEL: u16 = 20;
+/// Minimum and maximum columns of the labels, and of a value with a note beside it.
+const LABEL: std::ops::RangeInclusive<u16> = 20..=34;
+const VALUE: u16 = 30;
 /// Columns of the mark before a problem.
 pub const PROBLEM_MARK: u16 = 2;
 /// Maximum rows that a problem takes from the fields.
@@ -41,6 +42,8 @@ pub struct FormSlot {
     /// Its first row.
     pub y: u16,
     pub rows: u16,
+    /// Whether its value takes the whole width.
+    pub is_long: bool,
 }
 
 /// The parts of the form's window.
@@ -48,6 +51,8 @@ pub struct FormSlot {
 pub struct FormParts {
     /// All of it, border included.
     pub window: Rect,
+    /// Columns of the labels.
+    pub label: u16,
     /// The fields in view.
     pub fields: Rect,
     /// The row of the first problem.
@@ -59,7 +64,7 @@ pub struct FormParts {
 impl FormParts {
     /// Divides the form's window. `rows`: the rows that its fields need; `more`: the rows that the first
     /// problem needs beyond its own row and those of the command line.
-    pub fn split(size: Size, rows: u16, more: u16) -> Self {
+    pub fn split(size: Size, rows: u16, more: u16, longest_label: usize) -> Self {
         let foot = FOOT + more;
         let window = centred(size.body(), COLS, rows.saturating_add(foot + 2));
         let inner = inside(window);
@@ -70,8 +75,11 @@ impl FormParts {
         let row = |down: u16, rows: u16| {
             Rect { y: fields.bottom() + down, height: rows, ..inner }.intersection(inner)
         };
+        let label = u16::try_from(longest_label + 3).unwrap_or(u16::MAX);
+        let most = (*LABEL.end()).min(inner.width / 3).max(*LABEL.start());
         Self {
             window,
+            label: label.clamp(*LABEL.start(), most),
             fields,
             fault: row(0, 1),
             command: row(1, 2 + more),
@@ -80,9 +88,9 @@ impl FormParts {
     }
 
     /// Columns of a field's value; a note begins after them. A long field takes the whole width.
-    pub fn widget(&self, id: Option<&FieldId>) -> u16 {
-        let room = self.fields.width.saturating_sub(LABEL);
-        if id.is_some_and(is_long) { room } else { room.min(30) }
+    pub fn widget(&self, is_long: bool) -> u16 {
+        let room = self.fields.width.saturating_sub(self.label);
+        if is_long { room } else { room.min(VALUE) }
     }
 }
 
@@ -99,12 +107,14 @@ pub struct FormLayout {
 impl FormLayout {
     /// The layout of these fields, where `top` is the first row in view.
     fn of(fields: &FormFields, top: u16, size: Size, problem: Option<&str>) -> Self {
-        let all = FormParts::split(size, u16::MAX, 0);
+        let labels = fields.list.iter().map(|field| columns(&field.label));
+        let longest = labels.max().unwrap_or(0);
+        let all = FormParts::split(size, u16::MAX, 0, longest);
         let slots = slots(fields, &all);
         let width = usize::from(all.fault.width.saturating_sub(PROBLEM_MARK));
         let rows = problem.map_or(0, |text| row_count(text, width));
         let more = rows.saturating_sub(usize::from(FOOT) - 1).min(MORE_PROBLEM_ROWS) as u16;
-        Self { parts: FormParts::split(size, height(&slots), more), slots, top }
+        Self { parts: FormParts::split(size, height(&slots), more, longest), slots, top }
     }
 
     /// The slot of a field; a button has none.
@@ -176,9 +186,9 @@ impl FormLayout {
         let parts = &self.parts;
         let (from, to) = (slot.y.max(self.top), (slot.y + slot.rows).min(self.end()));
         Rect {
-            x: parts.fields.x + LABEL.min(parts.fields.width),
+            x: parts.fields.x + parts.label.min(parts.fields.width),
             y: parts.fields.y + from.saturating_sub(self.top).min(parts.fields.height),
-            width: parts.widget(slot.id.as_ref()),
+            width: parts.widget(slot.is_long),
             height: to.saturating_sub(from),
         }
     }
@@ -273,20 +283,21 @@ fn slots(fields: &FormFields, parts: &FormParts) -> Vec<FormSlot> {
             continue;
         }
         if slots.last().is_none_or(|last| last.section != section) {
-            slots.push(FormSlot { id: None, section, y, rows: 1 });
+            slots.push(FormSlot { id: None, section, y, rows: 1, is_long: true });
             y += 1;
         }
+        let is_long = is_long(field);
         let rows = match &field.value {
             FieldValue::Text(text) => {
-                let cols = usize::from(parts.widget(Some(&field.id)).saturating_sub(1)).max(1);
+                let cols = usize::from(parts.widget(is_long).saturating_sub(1)).max(1);
                 let least = if field.id == FieldId::Goal { 3 } else { 1 };
                 let lines = text.area.lines().iter();
-                let rows = lines.map(|line| line.chars().count() / cols + 1).take(TEXT_ROWS);
+                let rows = lines.map(|line| row_count(line, cols).max(1)).take(TEXT_ROWS);
                 rows.sum::<usize>().clamp(least, TEXT_ROWS) as u16
             }
             _ => 1,
         };
-        slots.push(FormSlot { id: Some(field.id.clone()), section, y, rows });
+        slots.push(FormSlot { id: Some(field.id.clone()), section, y, rows, is_long });
         y += rows;
     }
     slots
@@ -295,16 +306,22 @@ fn slots(fields: &FormFields, parts: &FormParts) -> Vec<FormSlot> {
 /// Offset of the second button, in columns.
 pub const CANCEL_AT: u16 = 14;
 
-/// Whether a field takes the whole width.
-fn is_long(id: &FieldId) -> bool {
-    matches!(
-        id,
-        FieldId::Boundary
+/// Whether a field takes the whole width: also a text that does not fit beside its note.
+fn is_long(field: &Field) -> bool {
+    match (&field.id, &field.value) {
+        (
+            FieldId::Boundary
             | FieldId::Goal
             | FieldId::Model
             | FieldId::ModelName
-            | FieldId::Prompt(_)
-    )
+            | FieldId::Prompt(_),
+            _,
+        ) => true,
+        (_, FieldValue::Text(text)) => {
+            text.area.lines().iter().any(|line| columns(line) >= usize::from(VALUE))
+        }
+        _ => false,
+    }
 }
 
 /// Number of rows of all slots.
@@ -363,7 +380,7 @@ fn draw(
         let mut pen = Pen::new(buf, layout.row(slot.y), cx.glyphs);
         list::mark(cx, &mut pen, focused);
         let style = if focused { cx.theme.style(StyleRole::Strong) } else { plain };
-        pen.name(&field.label, LABEL - 3, style);
+        pen.name(&field.label, layout.parts.label - 3, style);
         if field.changed() {
             pen.space(1).put("*", cx.theme.style(StyleRole::Changed));
         }
@@ -385,6 +402,10 @@ fn draw(
                 answers(form, cx, &mut pen);
             } else {
                 pen.put(&format!("{} of {}", at + 1, choices.len()), dim);
+                if focused && choices.len() > 1 {
+                    let keys = format!("{} {}", key_of(Action::Left), key_of(Action::Right));
+                    pen.space(2).put(&keys, cx.theme.style(StyleRole::Key)).put(" change", dim);
+                }
             }
         }
         FieldValue::Switch { on, .. } => {
@@ -413,7 +434,7 @@ fn note(
         return;
     }
     let row = layout.row(slot.y);
-    let from = LABEL + layout.parts.widget(Some(&field.id)) + 1;
+    let from = layout.parts.label + layout.parts.widget(slot.is_long) + 1;
     let area =
         Rect { x: row.x + from.min(row.width), width: row.width.saturating_sub(from), ..row };
     let mut pen = Pen::new(buf, area, cx.glyphs);

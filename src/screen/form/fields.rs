@@ -134,13 +134,19 @@ impl FormFields {
         }
     }
 
-    /// Focuses the next or previous field that is shown.
+    /// Focuses the other button.
+    pub(super) fn switch_button(&mut self) {
+        self.focus(if self.focus == FieldId::Start { FieldId::Cancel } else { FieldId::Start });
+    }
+
+    /// Focuses the next or previous field that is shown. Cancel is beside Start, and not below it.
     pub(super) fn move_focus(&mut self, forward: bool) {
         let len = self.list.len();
         let mut at = self.list.iter().position(|field| field.id == self.focus).unwrap_or(0);
         for _ in 0..len {
             at = if forward { (at + 1) % len } else { (at + len - 1) % len };
-            if self.list.get(at).is_some_and(|field| self.is_shown(&field.id)) {
+            let stops = |field: &Field| field.id != FieldId::Cancel && self.is_shown(&field.id);
+            if self.list.get(at).is_some_and(stops) {
                 return self.focus_at(at);
             }
         }

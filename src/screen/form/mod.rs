@@ -273,7 +273,7 @@ impl LaunchForm {
             Action::Left | Action::Right => {
                 let forward = action == Action::Right;
                 match FormSection::of_field(&self.fields.focus) {
-                    FormSection::Buttons => self.fields.move_focus(forward),
+                    FormSection::Buttons => self.fields.switch_button(),
                     _ => self.change_focused(forward),
                 }
             }

@@ -26,6 +26,8 @@ pub struct HistorySummary {
     pub longest_id: usize,
     /// Whether runs of a cluster are among them.
     pub has_cluster: bool,
+    /// Whether a run has a cost.
+    pub has_cost: bool,
 }
 
 /// The kept runs, and how the list of runs is filtered and sorted.
@@ -267,6 +269,7 @@ impl History {
     pub(super) fn set_rows(&mut self, rows: Vec<RunRow>, wall_ms: u64, now: Duration) {
         self.summary = HistorySummary {
             longest_id: rows.iter().map(|row| row.id.as_str().len()).max().unwrap_or(0),
+            has_cost: rows.iter().any(|row| row.cost_usd.is_some_and(|cost| cost > 0.0)),
             has_cluster: rows.iter().any(|row| row.runner.is_some()),
         };
         let is_interrupted = |row: &RunRow| row.status == RunStatus::Interrupted;

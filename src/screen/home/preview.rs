@@ -14,7 +14,7 @@ use crate::log::event::BoundaryId;
 use crate::log::event::kind::ModelLabel;
 use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::log::world::{RunState, World};
-use crate::scenario::catalogue::{EntryError, LiveOffer, ScenarioEntry};
+use crate::scenario::catalogue::{EntryError, LiveOffer, ScenarioEntry, ScenarioGroup};
 use crate::scenario::spec::InputKind;
 use crate::scenario::{ProblemPosition, Scenario, Severity};
 use crate::screen::action::Action;
@@ -104,11 +104,15 @@ fn entry_items(entry: &ScenarioEntry) -> StyledText {
                 }
             }
             let key = key_of(Action::Rescan);
-            let text = format!("Fix the file, then press {key} to reload it.");
+            let text = format!("Fix the file; {key} reads it again.");
             items.item("", StyleRole::Dim, &text);
         }
     }
-    items.item("file", StyleRole::Dim, &entry.path);
+    let path = match entry.group() {
+        ScenarioGroup::Own => entry.path.to_string(),
+        ScenarioGroup::Shipped(_) => format!("{} (in the program)", entry.path),
+    };
+    items.item("file", StyleRole::Dim, path);
     if entry.loaded.is_ok() {
         match &entry.live {
             LiveOffer::Ready { host, model, key, .. } => {
@@ -291,7 +295,7 @@ fn add_tools(world: &World, items: &mut StyledText) {
             format::count_noun(tool.tally.requests(), "request"),
             format::count_noun(tool.tally.calls, "call"),
         );
-        items.item(if at == 0 { "tools" } else { "" }, StyleRole::Text, text);
+        items.item(if at == 0 { "breakers" } else { "" }, StyleRole::Text, text);
     }
 }
 

@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::HomePane;
-use super::history::{ListedRun, RunHeading, RunSort};
+use super::history::{HistorySummary, ListedRun, RunHeading, RunSort};
 use crate::base::time;
 use crate::log::event::{BoundaryId, Elapsed, RunId};
 use crate::log::world::run_row::RunRow;
@@ -95,10 +95,10 @@ pub(crate) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
         Column::left("title", columns.title),
         Column::left(far, ROUND),
         Column::left("activity", if columns.spark > 0 { columns.spark + GAP } else { 0 }),
-        Column::left("clock", CLOCK),
+        Column::left("time", CLOCK),
         Column::rest("result"),
     ];
-    let kept = KeptColumns::of(area.width, ids, summary.has_cluster);
+    let kept = KeptColumns::of(area.width, ids, &summary);
     let (top, between) = (state.home.runs_top, list.heads_line());
     // Above kept runs alone are their heads.
     let only_kept = !matches!(list.get(0), Some(ListedRun::Session(_)));
@@ -230,15 +230,17 @@ const KEPT_GAP: u16 = 2;
 
 impl KeptColumns {
     /// The widths in a row of this width, with so many columns for ids.
-    pub(crate) fn of(width: u16, ids: u16, has_cluster: bool) -> Self {
+    pub(crate) fn of(width: u16, ids: u16, summary: &HistorySummary) -> Self {
         let (scenario, tokens, cost, result) = match width {
             150.. => (24, 9, 9, 34),
             116.. => (0, 9, 9, 24),
             _ => (0, 0, 0, 13),
         };
+        // A column without a figure gives its place to the title.
+        let cost = if summary.has_cost { cost } else { 0 };
         let fixed = 3 + KEPT_WORD + ids + AGE + TIME + KEPT_GAP;
         let taken = fixed + scenario + tokens + cost + result;
-        let head = if has_cluster { "run" } else { "kept" };
+        let head = if summary.has_cluster { "run" } else { "kept" };
         Self { head, ids, scenario, title: width.saturating_sub(taken).max(8), tokens, cost }
     }
 

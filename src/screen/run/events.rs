@@ -395,7 +395,11 @@ pub(crate) fn aside(page: &RunPage, glyphs: Glyphs) -> String {
             let dot = glyphs.symbol(Glyph::Dot);
             format!("{} notable of {facts} {dot} {key}: all", list.len(log))
         }
-        _ => facts,
+        None => {
+            let (dot, key) = (glyphs.symbol(Glyph::Dot), key_of(Action::EventLevel));
+            format!("{facts} {dot} {key}: notable")
+        }
+        Some(_) => facts,
     }
 }
 

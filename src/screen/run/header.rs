@@ -38,7 +38,9 @@ const BAR: Range<u16> = 5..8;
 /// Columns of the longest state of a live run, so that the parts after it keep their place.
 const STATE: usize = "PAUSING".len() + 2;
 /// Columns that notes of the second row have next to the progress, which keeps its width during a run.
-const NOTE: u16 = 48;
+const NOTE: Range<u16> = 48..72;
+/// From this width on they have the larger number.
+const WIDE: u16 = 160;
 
 /// A part of the first row. Parts with a high rank are left out first.
 struct Piece {
@@ -79,10 +81,13 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     let mut pieces = vec![
         piece(6, "roundtable".to_owned(), theme.style(StyleRole::Strong), 1),
         piece(6, cx.glyphs.symbol(Glyph::Vertical).to_owned(), theme.style(StyleRole::Border), 1),
-        piece(4, page.id().to_string(), dim, 2),
+        piece(2, page.id().to_string(), dim, 2),
     ];
     if let Some(head) = head {
         pieces.push(piece(10, head.plan.name().to_owned(), dim, 2));
+        if let Some(forked) = head.launch.as_ref().and_then(|launch| launch.forked.as_ref()) {
+            pieces.push(piece(8, format!("fork of {}", forked.parent), dim, 2));
+        }
     }
     pieces.push(piece(0, String::new(), theme.style(StyleRole::Strong), 3));
     let state = if page.is_scrubbed() {
@@ -228,8 +233,9 @@ fn model_within(label: &ModelLabel, width: usize, glyphs: Glyphs) -> String {
     "live".to_owned()
 }
 
-/// Draws the second row: the run's progress, and a notice at its end.
-pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+/// Draws the second row: the run's progress, and a notice at its end. `has_keys`: no window has the keys
+/// that the notice names.
+pub fn second_row(page: &RunPage, has_keys: bool, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     if world.head.is_none() {
         return;
@@ -243,7 +249,8 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     let (least, wanted) = view.track_columns(page);
     // The progress keeps its width while notes come and go; where only one of them has room, it has the
     // whole row.
-    let with_note = row.width.saturating_sub(NOTE + 3);
+    let note_columns = if row.width < WIDE { NOTE.start } else { NOTE.end };
+    let with_note = row.width.saturating_sub(note_columns + 3);
     let track = if with_note >= wanted { with_note } else { row.width };
     let has_bars = wanted < u16::MAX;
     let Some(note) = run_note(page, cx, world).or_else(|| view.note(page, cx)) else {
@@ -262,8 +269,8 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     }
     // Of an important note only the keys are left out, which the key row has too; the decision rule is
     // shown only if there is room.
-    if has_bars
-        && columns(&note) + usize::from(track) + 3 > room
+    let is_long = has_bars && columns(&note) + usize::from(track) + 3 > room;
+    if (is_long || !has_keys)
         && let Some(at) = note.rfind(" (").filter(|_| note.ends_with(')'))
     {
         note.truncate(at);
@@ -372,7 +379,7 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
             RunState::Closed => "",
         };
         let is_live = page.world().progress.is_live();
-        let to = if is_live { "back to live" } else { "back to the end" };
+        let to = if is_live { "back to now" } else { "back to the end" };
         let (one, other) = (key_of(Action::PauseResume), key_of(Action::Bottom));
         let text = format!("event {facts} of {all}{run} ({one} or {other}: {to})");
         return Some(matters(text, StyleRole::Playhead));

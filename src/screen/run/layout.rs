@@ -253,7 +253,7 @@ fn heights(rows: u16, wish: RowSize) -> [u16; 3] {
     };
     let middle = content.saturating_add(2).max(4).min(rows.saturating_sub(TABLE + LIST).max(4));
     let left = rows.saturating_sub(middle);
-    let lower = (left / 5).clamp(LIST, 8).min(left);
+    let lower = (left.saturating_sub(10) / 3).clamp(LIST, 12).min(left);
     [left - lower, middle, lower]
 }
 

@@ -175,6 +175,16 @@ impl Narrate for Orchestrator {
         if let Some(cause) = self.stop_detail(closed) {
             return verdict.because(closed, cause);
         }
+        // What is missing, before what the results are.
+        let mut failed = self.tasks.iter().filter(|row| row.state == TaskState::Failed);
+        if let Some(row) = failed.next() {
+            let why = row.reason.as_ref().map_or("failed".into(), |reason| reason.phrase());
+            let more = match failed.count() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            verdict.facts.push(format!("without {}: {why}{more}", label(&row.task)));
+        }
         if let Some((name, level)) = self.level() {
             let why = level_evidence(self).map(|why| format!(" ({why})"));
             verdict.facts.push(format!("{name} {}{}", level.text, why.unwrap_or_default()));

@@ -6,6 +6,7 @@ use crate::log::event::{Event, EventKind};
 use crate::log::world::resilience::Resilience;
 use crate::log::world::{Projection, RunFold};
 use crate::words::format;
+use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
 use crate::words::readable::top_text;
 use crate::words::sentence::{HeadlessForm, Sentence};
@@ -91,8 +92,17 @@ impl Narrate for Resilience {
 
     fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
         let mut verdict = RunVerdict::of(run, closed);
-        let calls = format::count_noun(run.tally.calls, "call");
-        verdict.facts.push(calls);
+        let (calls, degraded) = (run.tally.calls, run.tally.degraded);
+        if degraded == 0 || !closed.reason.is_success() {
+            verdict.facts.push(format::count_noun(calls, "call"));
+        } else {
+            verdict.facts.push(format!("{degraded} of {calls} calls from fallback"));
+            (verdict.glyph, verdict.role) = (Glyph::Alert, StyleRole::Retry);
+        }
+        let opened = run.tools.rows().iter().filter(|tool| tool.tally.openings > 0);
+        verdict.facts.extend(opened.map(|tool| {
+            format!("{} opened {}", tool.name(), format::count_noun(tool.tally.openings, "time"))
+        }));
         if let Some(factor) = run.tools.amplification() {
             verdict.facts.push(format::requests_a_call(factor));
         }

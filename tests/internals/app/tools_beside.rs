@@ -8,11 +8,11 @@ use crate::support::screen::Dash;
 fn compares_guarded_and_naive_runs() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-aaaa", &tools::brownout(true).log);
-    assert!(!dash.screen().contains("vs."), "there is nothing to compare it with yet");
+    assert!(!dash.screen().contains("(no guards)"), "there is nothing to compare it with yet");
     dash.run("r-bbbb", &tools::brownout(false).log);
     let naive = dash.screen();
-    assert!(naive.contains("vs. guarded r-aaaa"), "{naive}");
+    assert!(naive.contains("r-aaaa (guards on): "), "{naive}");
     dash.run("r-cccc", &tools::brownout(true).log);
     let guarded = dash.screen();
-    assert!(guarded.contains("vs. naive r-bbbb"), "{guarded}");
+    assert!(guarded.contains("r-bbbb (no guards): "), "{guarded}");
 }

@@ -31,7 +31,7 @@ fn picture_shows_real_screen() {
     let text = draw(&["--text", "--at", "5.2s"]);
     for part in [
         "Round table",
-        "Stances by round",
+        "Stances and confidence",
         "Calls",
         "Events",
         "call.retried",

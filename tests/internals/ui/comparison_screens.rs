@@ -62,7 +62,7 @@ fn pictures_of_a_comparison() {
         &shown(80, 24, true, false),
         &[
             "compare r-7f3a with r-7f3a         no difference, 60 equal events",
-            "│ result    ✓ DONE  go: 3 go, round…   ✓ DONE  go: 3 go, round…                │",
+            "│ result    ✓ DONE  go: 3 go, round…   ✓ DONE  go: 3 go, round…              = │",
             "│ time      9.5s                       9.5s                                  = │",
             "│ tokens    3.7k                       3.7k                                  = │",
             "│ requests  11 for 10 calls, 1.10 a…   11 for 10 calls, 1.10 a…              = │",

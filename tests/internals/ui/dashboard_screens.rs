@@ -273,8 +273,9 @@ const TOLD: &[(&str, &[&str])] = &[
     (
         "flags_asked",
         &[
-            "║>[~] legal_analyst                    off → on (pending)     ── If you switch legal_analyst off now ─",
-            "║     Takes effect at round 3, or at finalize.                · Cancels the pending switch. ",
+            "║>[~] legal_analyst                    off → on (pending)     ── It will be on ─",
+            "· Takes effect at round 3, or at finalize. ",
+            "· Space takes the switch back. ",
             " j k move  Space switch  u undo  : commands  ? help  q back  Esc close",
         ],
     ),
@@ -417,7 +418,7 @@ fn windows_over_home_are_whole_wide() {
         &flags,
         &[
             "╔═ Flags of r-0004, live ═",
-            "║>[ ] legal_analyst                     off                    ── If you switch legal_analyst on now ─",
+            "║>[ ] legal_analyst                     off                    ── If it is switched on now ─",
             "· Takes effect at round 3, or at finalize. ",
             "· legal_analyst joins at round 3 unless round 2 decides. ",
             "· Then 4 seats, messages left 6 of 12 before they speak. ",

@@ -52,7 +52,7 @@ fn draw(page: &RunPage, cols: u16, rows: u16, glyphs: Glyphs) -> Buffer {
         Rect::new(1, 1 + y, cols, height).intersection(Rect::new(1, 1, cols, rows))
     };
     screen::run::header::first_row(page, &cx, row(0, 1), &mut buf);
-    screen::run::header::second_row(page, &cx, row(1, 1), &mut buf);
+    screen::run::header::second_row(page, true, &cx, row(1, 1), &mut buf);
     screen::run::render(page, &cx, row(2, rows.saturating_sub(4)), &mut buf);
     buf
 }

@@ -209,7 +209,7 @@ fn run_preview_lists_agents_as_agents() {
     for line in ["triage 1 turn", "billing 1 turn", "fraud 1 turn", "refunds 1 turn"] {
         assert!(agents.iter().any(|it| it == line), "{line}: {agents:?}");
     }
-    let tools = under("tools");
+    let tools = under("breakers");
     let tools: Vec<&str> = tools.iter().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(tools, ["block_token", "find_charges", "get_policy", "start_refund"]);
 }

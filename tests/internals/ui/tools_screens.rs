@@ -38,7 +38,7 @@ fn a_breaker_that_judges_rates() {
         " ⊘ vendor OPEN 2.9s (80 % failed)   vendor 66.6 % errors   16 calls failed",
         "┌─ 2 vendor ⊘ OPEN ─",
         "│ injected  none: ! injects a fault ",
-        "│ window    failure rate 80 % of 20 calls ",
+        "│ window    opened: failure rate 80 % of 20 calls ",
         "24 requests, 0 running, peak 1 │",
         "│ attempts  max 3, timeout 0.50s, backoff ~0.20s ~0.40s ",
     ];
@@ -61,7 +61,7 @@ fn a_breaker_that_judges_rates() {
             "│ breaker   70 % failed or 60 % above 0.30s, of the last 20 calls (min 10),…   │",
             "╔═ Faults and limits of vendor, live ═",
             "║>[ ] latency     +2.0s latency           ── breaker OPEN ─",
-            "║ [ ] errors      30 % 503                · failure rate 80 % of 20 calls      ║",
+            "║ [ ] errors      30 % 503                · opened: failure rate 80 % of 20",
             "═ tool 2 of 3 ═╝",
             " Space switch  P trip  O hold  C close  D disable  ? help  q back  Esc close",
         ],
@@ -128,7 +128,7 @@ fn hides_uncalled_tools() {
         let mut dash = dash(120, 36, &tools::brownout(guarded));
         let screen = dash.screen();
         assert!(!screen.contains(" llm "), "{screen}");
-        assert_eq!(screen.matches("1 unused").count(), 2, "{screen}");
+        assert_eq!(screen.matches("1 tool unused").count(), 2, "{screen}");
         // The keys that move the selection go over the listed rows.
         dash.text("jjj");
         assert!(dash.screen().contains("2 search"), "{}", dash.screen());

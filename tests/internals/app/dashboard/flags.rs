@@ -221,9 +221,9 @@ fn switch_stays_pending_until_confirmed() {
         "{screen}"
     );
     assert!(screen.contains("joins R3"), "its seat says so: {screen}");
-    assert!(screen.contains("If you switch legal_analyst off now"), "{screen}");
-    assert!(screen.contains("Cancels the pending switch."), "{screen}");
-    assert!(screen.contains("     Takes effect before demand_analyst in round 2."), "{screen}");
+    assert!(screen.contains("It will be on"), "{screen}");
+    assert!(screen.contains("Space takes the switch back."), "{screen}");
+    assert!(screen.contains("Takes effect before demand_analyst in round 2."), "{screen}");
 
     let landed = Event {
         seq: Seq(events.len() as u64),
@@ -273,7 +273,7 @@ fn switch_does_nothing_after_end() {
     assert!(dash.asked().is_empty());
     let keys = key_row(&dash);
     assert!(!keys.contains("switch") && !keys.contains("undo"), "{keys}");
-    assert!(!dash.screen().contains("If you switch"), "{}", dash.screen());
+    assert!(!dash.screen().contains("If it is switched"), "{}", dash.screen());
     assert!(dash.state.notices.current().expect("said").text.contains("has ended"));
     dash.press("Esc");
     assert_eq!(dash.state.context(), Context::Run);
@@ -295,7 +295,7 @@ fn stopping_flag_moves_no_seat() {
         events.truncate(until(&events, |kind| matches!(kind, EventKind::CallStarted(_))));
         let mut dash = Dash::new(120, 36);
         let screen = dash.run("r-0001", &events).press("f Space Esc").screen();
-        assert!(screen.contains("Stances by round"), "{screen}");
+        assert!(screen.contains("Stances and confidence"), "{screen}");
         assert!(!screen.contains("leaves") && !screen.contains("joins"), "{flags:?}: {screen}");
     }
 }

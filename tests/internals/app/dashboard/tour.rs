@@ -210,6 +210,7 @@ fn escape_and_q_leave_tour() {
     tour.sees(&["Tour 3/6", RUN]);
     tour.dash.text("q");
     tour.ends();
+    tour.dash.asked();
     tour.dash.text("t");
     assert_eq!(tour.dash.launch().begins, RunBeginning::Tour, "its run has ended");
 }

@@ -80,7 +80,13 @@ impl CollaborationView {
         let current = table.current().map_or(0, |round| round.number);
         match self.selection {
             Selection::Seat(seat) => {
-                let round = self.round.unwrap_or(current);
+                let waits = |round: u32| {
+                    let seat = table.round(round).and_then(|round| round.seats.get(seat));
+                    seat.is_some_and(|seat| seat.state == SeatState::Waiting)
+                };
+                // A seat whose turn has not come has what it said in the round before.
+                let last = if current > 1 && waits(current) { current - 1 } else { current };
+                let round = self.round.unwrap_or(last);
                 let there = table.round(round).is_some_and(|round| seat < round.seats.len());
                 if there { SeatSubject::Seat { round, seat } } else { SeatSubject::None }
             }
@@ -158,7 +164,7 @@ impl View for CollaborationView {
     }
 
     fn titles(&self) -> [&'static str; 4] {
-        ["Round table", "Speaker", "Stances by round", "Calls"]
+        ["Round table", "Speaker", "Stances and confidence by round", "Calls"]
     }
 
     fn layout(&self, run: &RunData, page: Rect) -> PaneSizes {
@@ -370,8 +376,11 @@ fn one_round(
     let theme = cx.theme;
     let live = data.shown().progress.is_live();
     let paused = matches!(data.shown().progress.stage, RunState::Paused { .. });
+    let table = data.shown().collaboration();
+    // After a decision no round follows.
+    let is_over = !live || table.is_some_and(|table| table.decision().is_some());
     let (glyph, role, text) = match round {
-        None if !live => (Glyph::Off, StyleRole::Off, String::new()),
+        None if is_over => (Glyph::Off, StyleRole::Off, String::new()),
         None => (Glyph::Waiting, StyleRole::Waiting, String::new()),
         Some(round) => match round.closed {
             Some(closed) => {
@@ -397,7 +406,7 @@ fn one_round(
     let left = |pen: &Pen| end.saturating_sub(pen.x() + 2);
     // A breakpoint is always shown, even if the bar gets shorter.
     let at = Boundary::Round(number).id();
-    if round.is_none() && live && data.shown().settings.breakpoints.contains(&at) {
+    if round.is_none() && !is_over && data.shown().settings.breakpoints.contains(&at) {
         let word = format!("{} break", cx.glyphs.symbol(Glyph::Breakpoint));
         let fits = columns(&word) as u16 <= left(pen) + 1;
         let word = if fits { &word } else { cx.glyphs.symbol(Glyph::Breakpoint) };
@@ -409,7 +418,7 @@ fn one_round(
     let width = left(pen);
     let empty = theme.style(StyleRole::TrackEmpty);
     match round {
-        None if !live => pen,
+        None if is_over => pen,
         None => pen.glyphs(Glyph::TrackEmpty, width, empty),
         Some(round) if round.closed.is_some() => {
             pen.glyphs(Glyph::TrackFull, width, theme.style(StyleRole::Track))

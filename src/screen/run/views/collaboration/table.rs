@@ -10,7 +10,7 @@ use super::seat::{
 };
 use super::{CollaborationView, Selection, table_middle};
 use crate::base::time;
-use crate::log::facts::collaboration::CollaborationPlan;
+use crate::log::facts::collaboration::{CollaborationPlan, Contribution};
 use crate::log::world::World;
 use crate::log::world::collaboration::{Collaboration, RoundSeat, SeatState};
 use crate::screen::frame::Borders;
@@ -38,7 +38,7 @@ const CARD_HIGH: u16 = 7;
 /// Minimum and maximum height of the table's frame.
 const TABLE_HIGH: std::ops::Range<u16> = 5..11;
 /// Minimum rows of a table with its seats; with fewer, a list has more room for their texts.
-const TABLE_ROWS: u16 = 14;
+const TABLE_ROWS: u16 = 15;
 /// Maximum rows of a seat in a list.
 const SEAT_ROWS: u16 = 5;
 /// Minimum width of the table's frame.
@@ -348,7 +348,7 @@ fn card(
     seat_state(data, cx, &mut pen, place, table, with_bar);
     let rows = inside.height.saturating_sub(1);
     // The argument, and how it changed where the argument leaves room.
-    let (lines, is_cut) = said_rows(data, place.seat, inside.width, rows);
+    let (lines, is_cut) = said_rows(data, cx, place, table, (inside.width, rows));
     let taken = lines.len() as u16;
     for (nth, text) in (0..).zip(&lines) {
         let pen = Pen::new(buf, line(inside, 1 + nth), cx.glyphs);
@@ -472,21 +472,14 @@ fn second_line(cx: &DrawContext, pen: &mut Pen, place: &SeatView, table: &Collab
         pen.put(detail, dim);
         return;
     }
-    if let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) {
-        let actions = format::count_noun(said.actions.len() as u64, "action");
-        pen.put(&actions, dim);
-    }
-    let before =
-        table.seat_before(place.round, place.index).and_then(|seat| seat.contribution.as_ref());
-    if let Some(before) = before {
-        let text = format!(
-            "was {} {}",
-            cx.glyphs.symbol(cx.theme.stance(before.stance).glyph),
-            format::confidence(before.confidence)
-        );
-        let gap = if pen.fits(columns(&text) + 2) { 2 } else { return };
-        let start = place.seat.is_some_and(|seat| seat.contribution.is_some());
-        pen.space(if start { gap } else { 0 }).put(&text, dim);
+    let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) else { return };
+    pen.put(&format::count_noun(said.actions.len() as u64, "action"), dim);
+    let before = table.seat_before(place.round, place.index);
+    if let Some(before) = before.and_then(|seat| seat.contribution.as_ref()) {
+        let text = stance_before(cx, before);
+        if pen.fits(columns(&text) + 2) {
+            pen.space(2).put(&text, dim);
+        }
     }
 }
 
@@ -566,7 +559,7 @@ fn render_list(
                 Rect { x: area.x + LIST_INDENT, y: at.y + 1, width, height: each - 1 }
             }
         };
-        let (lines, cut) = said_rows(data, place.seat, text.width, text.height);
+        let (lines, cut) = said_rows(data, cx, &place, table, (text.width, text.height));
         for (row, words) in (0..).zip(&lines) {
             let here = Rect { y: text.y + row, height: 1, ..text };
             let is_cut = cut && row + 1 == lines.len() as u16;
@@ -580,33 +573,50 @@ fn render_list(
     }
 }
 
-/// What a seat says, in so many columns and rows, and whether more follows: its argument, or the last rows
-/// of what it has said so far.
+/// What a seat says, in so many columns and rows, and whether more follows: its argument, the last rows of
+/// what it has said so far, or before that what it said in the round before.
 fn said_rows(
     data: &RunData,
-    seat: Option<&RoundSeat>,
-    width: u16,
-    rows: u16,
+    cx: &DrawContext,
+    place: &SeatView,
+    table: &Collaboration,
+    (width, rows): (u16, u16),
 ) -> (Vec<String>, bool) {
     let (width, rows) = (usize::from(width), usize::from(rows));
-    let Some(seat) = seat else { return (Vec::new(), false) };
+    let Some(seat) = place.seat else { return (Vec::new(), false) };
     if let Some(said) = &seat.contribution {
         return wrap_within(&said.summary, width, rows);
     }
     // The row below says why it was asked again.
     let rows = rows.saturating_sub(usize::from(seat.detail.is_some()));
     let said = match (seat.state, seat.call) {
-        (SeatState::Speaking | SeatState::Answered, Some(call)) => call_text(data, call),
-        _ => return (Vec::new(), false),
+        (SeatState::Speaking | SeatState::Answered, Some(call)) => Some(call_text(data, call)),
+        _ => None,
     };
-    match said.state {
-        TextState::Streaming => {
+    match said {
+        Some(said) if said.state == TextState::Streaming => {
             let mut lines = wrap(&said.text, width);
-            (lines.split_off(lines.len().saturating_sub(rows)), false)
+            return (lines.split_off(lines.len().saturating_sub(rows)), false);
         }
-        TextState::Complete => wrap_within(&said.text, width, rows),
-        TextState::Note | TextState::Problem => (Vec::new(), false),
+        Some(said) if said.state == TextState::Complete => {
+            return wrap_within(&said.text, width, rows);
+        }
+        _ => {}
     }
+    let before = table.seat_before(place.round, place.index);
+    match before.and_then(|seat| seat.contribution.as_ref()) {
+        Some(before) => {
+            let text = format!("{}: {}", stance_before(cx, before), before.summary);
+            wrap_within(&text, width, rows)
+        }
+        None => (Vec::new(), false),
+    }
+}
+
+/// A stance of the round before.
+fn stance_before(cx: &DrawContext, before: &Contribution) -> String {
+    let glyph = cx.glyphs.symbol(cx.theme.stance(before.stance).glyph);
+    format!("was {glyph} {}", format::confidence(before.confidence))
 }
 
 /// Draws a row of a seat's text; `is_cut`: more follows.

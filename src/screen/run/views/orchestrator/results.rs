@@ -19,6 +19,8 @@ use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
 use crate::screen::text::Pen;
 use crate::screen::{DrawContext, list};
+use crate::words::glyph::Glyph;
+use crate::words::measure::columns;
 use crate::words::patterns::orchestrator::{level_part, one_line, task_result};
 use crate::words::readable::fields;
 use crate::words::styled::StyleRole;
@@ -272,6 +274,9 @@ fn draw_level<'a>(
     pen
 }
 
+/// Minimum columns of a value whose end is cut.
+const MIN_VALUE: usize = 6;
+
 /// Draws some fields of a result: names dim, values plain or in the colour of the result.
 fn put_fields(
     cx: &DrawContext,
@@ -305,6 +310,11 @@ fn put_fields(
     for (nth, (name, text)) in some.iter().enumerate() {
         if nth > 0 {
             pen.space(GAP);
+        }
+        // A name without any of its value would look like an empty value.
+        if !pen.fits(columns(name) + columns(text).min(MIN_VALUE) + 2) {
+            pen.glyph(Glyph::Ellipsis, style(StyleRole::Dim));
+            return;
         }
         if !name.is_empty() {
             pen.put(name, style(StyleRole::Dim)).put(": ", style(StyleRole::Dim));

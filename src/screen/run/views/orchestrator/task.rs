@@ -221,6 +221,8 @@ pub(crate) enum TaskWait {
         /// The concurrency limit.
         max: u32,
     },
+    /// Slots are free, but the run is held.
+    Held,
     /// For its next attempt.
     Retry {
         /// Time until then.
@@ -233,6 +235,7 @@ impl fmt::Display for TaskWait {
         match *self {
             Self::Paused { attempt } => write!(f, "paused before attempt {attempt}"),
             Self::Slot { max } => write!(f, "for a slot (max {max})"),
+            Self::Held => f.write_str("for the run to go on"),
             Self::Retry { left } => {
                 write!(f, "for the next attempt in {}", time::duration_text(left))
             }
@@ -258,12 +261,19 @@ pub(super) fn task_wait(
         }
     }
     match row.state {
+        TaskState::Waiting if is_held(world, orchestrator) => Some(TaskWait::Held),
         TaskState::Waiting => Some(TaskWait::Slot { max: orchestrator.max_parallel }),
         TaskState::Retrying => {
             Some(TaskWait::Retry { left: row.retry_at.map(|at| at.since(now)).unwrap_or_default() })
         }
         _ => None,
     }
+}
+
+/// Whether tasks wait because the run pauses or is stepped, and not for a slot.
+fn is_held(world: &World, orchestrator: &Orchestrator) -> bool {
+    let stops = matches!(world.progress.stage, RunState::Pausing { .. } | RunState::Paused { .. });
+    stops && orchestrator.running < orchestrator.max_parallel
 }
 
 fn add_join(document: &mut StyledText, orchestrator: &Orchestrator, plan: &OrchestratorPlan) {

@@ -380,7 +380,7 @@ fn one_row(
         let limited = limit.map(|after| format!("{text} of {}", time::duration_text(after)));
         let from = |text: &str| {
             let width = columns(text) as u16;
-            (track.right() + 1).min(area.right().saturating_sub(width))
+            (track.right() + 1).min(area.right().saturating_sub(width + 1))
         };
         match limited.filter(|text| from(text) > end) {
             Some(text) => pen.advance_to(from(&text)).put(&text, plain),
@@ -545,7 +545,7 @@ fn row_note(
             if let Some(wait) = task_wait(world, orchestrator, row, now) {
                 return Some(match wait {
                     TaskWait::Paused { .. } => (wait.to_string(), StyleRole::Paused),
-                    TaskWait::Slot { .. } | TaskWait::Retry { .. } => {
+                    TaskWait::Slot { .. } | TaskWait::Held | TaskWait::Retry { .. } => {
                         (format!("waiting {wait}"), StyleRole::Dim)
                     }
                 });

@@ -260,7 +260,7 @@ impl AgentActivity {
         match self {
             Self::Calling if is_live => (Glyph::Running, StyleRole::Running, "calling"),
             Self::Calling => (Glyph::Off, StyleRole::Off, "cut off"),
-            Self::Queued => (Glyph::Waiting, StyleRole::Retry, "queued"),
+            Self::Queued => (Glyph::Waiting, StyleRole::Retry, "waiting for a slot"),
             Self::Idle => (Glyph::NotYet, StyleRole::Dim, "between calls"),
         }
     }

@@ -56,8 +56,8 @@ pub(crate) fn render(
         let mut pen = Pen::new(buf, line(area, nth), cx.glyphs);
         pen.space(3).name("call slots", name, cx.theme.style(StyleRole::Text)).space(1);
         slots_bar(cx, &mut pen, slots.in_use, slots.pool, most);
-        pen.put(&format!("{} queued", slots.waiting), queue_style(cx, slots.waiting));
-        let peak = format!("peak {}, {} queued", slots.peak, slots.peak_waiting);
+        pen.put(&format!("{} waiting", slots.waiting), queue_style(cx, slots.waiting));
+        let peak = format!("peak {}, {} waiting", slots.peak, slots.peak_waiting);
         if pen.fits(columns(&peak) + 4) {
             pen.space(3).put(&peak, dim);
         }

@@ -331,7 +331,10 @@ impl LaneGraph {
     fn breaker(&self, tool: &ToolRow, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
         let mut pen = Pen::new(buf, line(row, 0), cx.glyphs);
         for stage in self.stages(tool) {
-            let Some(stage) = stage else { return };
+            let Some(stage) = stage else {
+                pen.space(1);
+                continue;
+            };
             let StateSign { glyph, style, .. } = cx.theme.breaker(stage);
             let glyph = if stage == BreakerStage::Closed { Glyph::Horizontal } else { glyph };
             pen.glyph(glyph, style);
@@ -347,7 +350,9 @@ impl LaneGraph {
             let until = self.track.column_end(nth).min(self.now);
             let start = std::mem::replace(&mut from, until);
             // Only the latest state changes are kept; the states before them are known less exactly.
-            let known = ToolWindow::stage(pair.iter().flatten())?;
+            // A pause counts nothing, and the state lasts.
+            let known = ToolWindow::stage(pair.iter().flatten()).or(before);
+            let known = known.filter(|_| start < self.now)?;
             if moves.front().is_none_or(|first| until <= first.at) {
                 before = Some(known);
                 return before;
@@ -397,18 +402,28 @@ impl LaneGraph {
         let (from, end) = (self.track.from, self.track.end);
         let apart = run.active_between(from, end) / 2;
         let clock = |at: Elapsed| format::axis_time(run.run_time(at), apart);
-        let start = clock(from);
+        let (start, last) = (clock(from), clock(end));
         let mut pen = Pen::new(buf, row, cx.glyphs);
         pen.put(&start, dim);
         let rest = pen.left();
-        pen.right_aligned(&clock(end), rest, dim);
+        pen.right_aligned(&last, rest, dim);
+        // The labels leave the clocks at both ends.
+        let (before, after) = (columns(&start) as u16 + 1, columns(&last) as u16 + 1);
+        let width = row.width.saturating_sub(before + after);
+        let between = Rect { x: row.x + before, width, ..row };
         let middle = clock(self.track.column_end((row.width / 2).saturating_sub(1)));
         let dash = cx.glyphs.symbol(Glyph::TrackEmpty);
         let mut folded = false;
-        for (columns, length) in self.track.labels() {
-            let place = Rect { x: row.x + columns.start, width: columns.len() as u16, ..row };
-            let text = format!("{dash}{}{dash}", time::duration_text(length));
-            Pen::new(buf, place.intersection(row), cx.glyphs).cell(&text, place.width, dim);
+        for (at, length) in self.track.labels() {
+            let length = time::duration_text(length);
+            // Quiet times are folded only in runs without a pause.
+            let text = match run.pauses().iter().next() {
+                Some(_) => format!("{dash}{length}{dash}"),
+                None => format!("{length} calm"),
+            };
+            let width = at.len().max(columns(&text)) as u16;
+            let place = Rect { x: row.x + at.start, width, ..row }.intersection(between);
+            Pen::new(buf, place, cx.glyphs).cell(&text, place.width, dim);
             folded = true;
         }
         if row.width >= 40 && !folded {

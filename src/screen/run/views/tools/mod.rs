@@ -71,14 +71,6 @@ impl ToolsView {
         self.tool.is_some()
     }
 
-    /// Whether the second pane shows the outcome: that of a run about its tools, until the operator
-    /// selects a tool.
-    pub(super) fn shows_outcome(&self, run: &RunData) -> bool {
-        let world = run.shown();
-        let is_about_tools = world.projection().is_some_and(|it| it.tool_load().is_some());
-        is_about_tools && world.progress.closed.is_some() && !self.tool_is_selected()
-    }
-
     /// The latest run that this one is compared with.
     pub fn comparison(&self) -> Option<&RunComparison> {
         self.comparison.as_ref()
@@ -198,6 +190,13 @@ impl View for ToolsView {
         self.let_tool_go()
     }
 
+    /// That of a run about its tools, until the operator selects a tool.
+    fn shows_outcome(&self, run: &RunData) -> bool {
+        let world = run.shown();
+        let is_about_tools = world.projection().is_some_and(|it| it.tool_load().is_some());
+        is_about_tools && world.progress.closed.is_some() && !self.tool_is_selected()
+    }
+
     /// The latest call of the tool that the view is about.
     fn subject_call(&self, run: &RunData) -> Option<SpanId> {
         let tool = self.tool(run)?.name();
@@ -262,10 +261,15 @@ impl View for ToolsView {
     fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
         match pane {
             Pane::Second => PaneTitle::with_sign(tool::title(self, data, cx)),
-            Pane::First | Pane::Third => PaneTitle {
-                aside: unused_tools(data.shown()),
-                ..PaneTitle::plain(pane_title(self.titles(), pane))
-            },
+            Pane::First | Pane::Third => {
+                let unused = unused_tools(data.shown());
+                let period = (pane == Pane::First).then(|| "figures: whole run".to_owned());
+                let aside: Vec<_> = period.into_iter().chain(unused).collect();
+                PaneTitle {
+                    aside: aside.join(" · "),
+                    ..PaneTitle::plain(pane_title(self.titles(), pane))
+                }
+            }
             _ => PaneTitle::plain(pane_title(self.titles(), pane)),
         }
     }
@@ -291,12 +295,12 @@ pub(super) fn listed_tools(world: &World) -> Vec<&ToolRow> {
     rows.filter(has_part).collect()
 }
 
-/// How many tools the tables leave out, in words; empty if none.
-fn unused_tools(world: &World) -> String {
+/// How many tools the tables leave out, in words.
+fn unused_tools(world: &World) -> Option<String> {
     let own = world.tools.rows().iter().filter(|row| !row.head.is_observed());
     match own.count().saturating_sub(listed_tools(world).len()) {
-        0 => String::new(),
-        unused => format!("{} unused", format::count_noun(unused as u64, "tool")),
+        0 => None,
+        unused => Some(format!("{} unused", format::count_noun(unused as u64, "tool"))),
     }
 }
 

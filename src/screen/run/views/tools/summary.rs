@@ -196,7 +196,7 @@ pub fn breaker_rule(tool: &ToolRow, now: Elapsed) -> String {
             if let Some(window) = limits.window {
                 let failed = percent_text(window.failure_rate.share());
                 let slow = window.slow_call_ms.map(|_| window.slow_rate.share());
-                let slow = slow.map(|rate| format!(" or {} slow", percent_text(rate)));
+                let slow = slow.map(|rate| format!(", {} slow", percent_text(rate)));
                 let size = window_size(window.kind, window.size);
                 return format!("opens at {failed} failed{} of {size}", slow.unwrap_or_default());
             }

@@ -8,7 +8,7 @@ use super::breakers::{in_flight_text, sign};
 use super::summary::{
     alert_text, fails_now, faults_text, is_full, policy_fields, refused_and_fallbacks, window_state,
 };
-use super::{ToolsView, lanes, listed_tools};
+use super::{ToolsView, View, lanes, listed_tools};
 use crate::base::time;
 use crate::log::event::Elapsed;
 use crate::log::event::kind::BreakerStage;
