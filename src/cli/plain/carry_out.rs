@@ -36,7 +36,8 @@ impl PlainLoop {
         self.typed = line.to_owned();
         self.take_line(line);
         // What is awaited prints when it has come.
-        if self.out.lines == before && self.dialog.is_none() && !self.is_held() {
+        let is_open = self.dialog.is_some() || self.quit.is_some() || self.is_held();
+        if self.out.lines == before && !is_open {
             self.out.line(&format!("taken: {}", line.trim()));
         }
     }

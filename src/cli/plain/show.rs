@@ -259,19 +259,22 @@ impl PlainLoop {
         };
         let is_header = word.does == Does::Inspect && rest.split_whitespace().nth(1).is_none();
         // Of a call its reply is read first.
-        let tab = if is_header && tab == Tab::Prompt { Tab::Reply } else { tab };
+        let tab = if is_header && tab != Tab::Raw { Tab::Reply } else { tab };
         let shown = Inspector::of_target(page, target, tab);
         let mut text = String::new();
+        let no_keys = |text: String| {
+            let raw = format!("as sent: inspect {number} raw");
+            let cause = format!("cause {number} prints its cause.");
+            text.replace("as sent: 3 Raw", &raw).replace("c jumps to its cause.", &cause)
+        };
         let names = Tab::names(shown.callee).map(str::to_lowercase);
         let name = tab.name(shown.callee).to_lowercase();
         match word.does {
-            Does::Inspect => text = format!("{}{name}:\n", shown.summary.to_plain()),
+            Does::Inspect => text = format!("{}{name}:\n", no_keys(shown.summary.to_plain())),
             Does::Prompt => text = format!("prompt of event {number}:\n"),
             _ => {}
         }
-        let document = shown.document.to_plain();
-        let document =
-            document.replace("as sent: 3 Raw", &format!("as sent: inspect {number} raw"));
+        let document = no_keys(shown.document.to_plain());
         text.push_str(if document.trim().is_empty() { "nothing\n" } else { &document });
         match (is_header, tab) {
             (true, tab) => {
