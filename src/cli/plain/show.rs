@@ -123,7 +123,12 @@ impl PlainLoop {
                     .position(|(_, known)| known.eq_ignore_ascii_case(item.trim_start_matches('#')))
                     .ok_or_else(|| {
                         let known = items.iter().map(|(_, name)| name.as_str());
-                        format!("no {name} {item}: {}", suggest_name(item, known))
+                        let guess = suggest_name(item, known.clone());
+                        let is_number = item.trim_start_matches('#').parse::<u32>().is_ok();
+                        match is_number && guess.starts_with("did") {
+                            true => format!("no {name} {item}: there are {}", items.len()),
+                            false => format!("no {name} {item}: {guess}"),
+                        }
                     })?,
             ),
         };
@@ -147,7 +152,15 @@ impl PlainLoop {
         let mut cells = Buffer::empty(area);
         view.pane(page, pane, &cx, area, &mut cells);
         let text = without_gaps(&picture::text(&cells));
-        let head = selected.and_then(|at| items.get(at)).map(|(_, item)| format!("{name} {item}"));
+        let head = match selected.and_then(|at| items.get(at)) {
+            Some((_, item)) => Some(format!("{name} {item}")),
+            // What the second pane is about is in its title.
+            None if pane == Pane::Second && !is_own => {
+                views.tools.tool(page).map(|tool| format!("{name} {}", tool.name()))
+            }
+            None if pane == Pane::Second => Some(view.title(page, pane, &cx, area).text),
+            None => None,
+        };
         match text {
             text if text.is_empty() => Err(format!("{name}: nothing yet")),
             text => Ok(head.map(|head| format!("{head}\n{text}")).unwrap_or(text)),

@@ -319,7 +319,10 @@ impl PlainLoop {
                 lines.push(format!("in flight: {}", calling.join(", ")));
             }
         }
-        let stages = world.tools.rows().iter().filter(|row| row.breaker != BreakerStage::Closed);
+        let stages =
+            world.tools.rows().iter().filter(|row| {
+                row.head.limits.breaker.is_some() && row.breaker != BreakerStage::Closed
+            });
         let stages = stages.map(|row| format!("{} {}", row.name(), breaker_state(row.breaker)));
         let stages: Vec<String> = stages.collect();
         if !stages.is_empty() {
