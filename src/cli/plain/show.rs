@@ -507,8 +507,8 @@ fn last_call_of(page: &RunPage, name: &str) -> Option<u32> {
 fn rows_of(page: &RunPage, name: &str, now: Elapsed) -> Option<Vec<String>> {
     let world = page.shown();
     match name {
-        "round table" => world.collaboration().map(|table| seat_lines(table)),
-        "stances" => world.collaboration().map(|table| stance_lines(table)),
+        "round table" => world.collaboration().map(seat_lines),
+        "stances" => world.collaboration().map(stance_lines),
         "breakers" => Some(tools_of(world).iter().map(|row| tool_line(row, now)).collect()),
         "bulkheads" => Some(tools_of(world).iter().map(|row| bulkhead_line(row)).collect()),
         "retries" => Some(tools_of(world).iter().map(|row| retries_line(row)).collect()),
