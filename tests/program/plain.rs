@@ -77,7 +77,7 @@ fn a_session_is_words_and_lines() {
             "form of a fork of r-",
             "field 1 Continue from: Boundary: ",
             ": paused before ",
-            "first difference",
+            "they differ first in ",
             "ends with this program: no line follows",
         ],
     );
@@ -123,12 +123,40 @@ fn home_starts_by_name_and_number() {
 #[test]
 fn questions_are_answered_by_words() {
     let refused = ["wait", "answer 1 no, ask me tomorrow", "wait"];
-    let approved = ["wait", "questions", "answer 1", "answer 1 yes", "yes", "wait", "wait"];
+    let approved = [
+        "wait",
+        "questions",
+        "answer 1",
+        "yes",
+        "resume",
+        "maybe",
+        "status",
+        "yes",
+        "wait",
+        "answer 1",
+    ];
     let args = ["run", "refund-desk", "--instant", "--people", "wait"];
     let ended = types_into(&Home::new(), &args, &refused);
-    has_in_order(&ended, &["question 1 of r-", "type: answer 1 yes | no WHY", "ask me tomorrow"]);
+    has_in_order(
+        &ended,
+        &["question 1 of r-", "type: answer 1 yes, or no, or no and a reason", "ask me tomorrow"],
+    );
     let ended = types_into(&Home::new(), &args, &approved);
-    has_in_order(&ended, &["question 1 of r-", "type: answer 1 yes", "approved"]);
+    has_in_order(
+        &ended,
+        &[
+            "question 1 of r-",
+            "type: answer 1 yes",
+            "type yes, or no",
+            "This cannot be undone",
+            "resume has to wait, type yes or no: ",
+            "type yes or no: ",
+            "waits for operator (question 1)",
+            "type yes or no: ",
+            "answered: question 1 of r-",
+            " was approved by ",
+        ],
+    );
 }
 
 #[test]
@@ -138,7 +166,7 @@ fn faults_and_breakers_have_words() {
         &["run", "payments-incident", "--instant", "--pause-at", "plan"],
         &[
             "wait",
-            "faults",
+            "faults llm",
             "fault llm latency 20",
             "fault llm hang off",
             "fault lmm hang",
@@ -194,7 +222,87 @@ fn unknown_words_get_a_suggestion() {
             "no word `puase`: did you mean `pause`?",
             "no scenario chekout-launch: did you mean `checkout-launch`?",
             "pause [all]: ",
+            "for example: pause all",
             "no run is open",
+        ],
+    );
+}
+
+#[test]
+fn filtered_lists_hide_no_run() {
+    let home = Home::new();
+    types_into(&home, &["run", "checkout-launch", "--instant"], &["wait"]);
+    let ended = types_into(
+        &home,
+        &[],
+        &["runs", "runs status:failed", "open 1", "home", "open last", "open r-none"],
+    );
+    has_in_order(
+        &ended,
+        &[
+            "numbers now name the 1 run: open 1",
+            "no runs of `status:failed`; numbers still name the 1 run",
+            ": Checkout v2",
+            "home: ",
+            ": Checkout v2",
+            "no run r-none",
+        ],
+    );
+}
+
+#[test]
+fn panes_are_rows_and_items() {
+    let lines =
+        ["wait", "show stances", "show speaker risk_analyst", "show speaker x", "show tool llm"];
+    let ended = types_into(&Home::new(), &["run", "checkout-launch", "--instant"], &lines);
+    has_in_order(
+        &ended,
+        &[
+            "show outcome reads it",
+            "demand_analyst: round 1 go, confidence 0.86; round 2 ",
+            "speaker risk_analyst",
+            "no speaker x: one of demand_analyst",
+            "tool llm",
+        ],
+    );
+}
+
+#[test]
+fn wrong_fields_are_typed_again() {
+    let home = Home::new();
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/checkout-unanimous.toml");
+    let text = std::fs::read_to_string(shipped).expect("a shipped scenario");
+    let seat = text.find("[roles.risk_analyst]\n").expect("a seat");
+    let (before, after) = text.split_at(seat);
+    let rest = after.split_once("\n\n").expect("the end of the seat").1;
+    let seat = "[roles.risk_analyst]\nperson = \"cfo\"\n\n[people.cfo]\ndescription = \"Risk\"\n\n";
+    std::fs::write(home.path().join("seat.toml"), format!("{before}{seat}{rest}")).expect("a file");
+    let lines = [
+        "wait",
+        "question 1",
+        "answer 1",
+        "block",
+        "much",
+        "0.9",
+        ".",
+        "Too soon.",
+        ".",
+        ".",
+        "Wait.",
+        ".",
+    ];
+    let args = ["run", "seat.toml", "--instant", "--people", "wait"];
+    let ended = types_into(&home, &args, &lines);
+    has_in_order(
+        &ended,
+        &[
+            "goal: ",
+            "fact ",
+            "field 2 of 4: confidence",
+            "not taken: the confidence is a number from 0 to 1",
+            "not taken: the summary is empty",
+            "not taken: a contribution needs at least one action",
+            "answered: question 1 of r-",
         ],
     );
 }

@@ -40,7 +40,7 @@ fn interrupt_ends_run_then_program() {
     });
     terminal.sees("pause");
     terminal.press("\u{3}");
-    terminal.sees("is asked to end; again leaves");
+    terminal.sees("Ctrl-C again leaves and ends 1 live run");
     terminal.sees("cancelled");
     terminal.press("\u{3}");
     assert_eq!(terminal.ends(), 130);

@@ -2,25 +2,34 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::PlainLoop;
-use crate::cli::people::parse_answer;
+use super::words::{Does, only_reads, parse};
+use crate::base::visible::{REASON_CHARS, visible_within};
+use crate::cli::people::{parse_answer, question_lines};
+use crate::log::event::RunId;
 use crate::log::event::kind::{Answer, QuestionAsked, Subject};
+use crate::log::event::question::check_args;
 use crate::run::questions::is_rememberable;
+use crate::screen::Action;
 use crate::screen::by_word::ByWord;
 use crate::screen::form::FieldId;
 use crate::screen::form::fields::choice_of;
 use crate::screen::questions::{QuestionKey, is_irreversible, open_questions};
 use crate::screen::windows::Overlay;
 use crate::screen::windows::card::fields::{AnswerFields, AnswerKind, AnswerValue};
-use crate::words::question::about;
+use crate::screen::windows::confirm::OnYes;
+use crate::words::format;
+use crate::words::question::{about, end_text};
 
 /// The line that ends a text of several lines.
 const END: &str = ".";
 
 /// What the next lines are for.
 pub(super) enum Dialog {
+    /// The answer to a question that takes one line.
+    Choice(QuestionKey),
     /// The text of a field of the form.
     Field(FieldId, Vec<String>),
     /// The next message.
@@ -35,14 +44,28 @@ pub(super) enum Dialog {
     },
 }
 
-/// How a question is answered, in one line.
-pub(super) fn how_to_answer(asked: &QuestionAsked) -> String {
-    let n = asked.id.0;
+/// How a question is answered, in one line; `here`: it is of the run that is looked at.
+pub(super) fn how_to_answer(key: &QuestionKey, asked: &QuestionAsked, here: bool) -> String {
+    let n = match here {
+        true => key.id.0.to_string(),
+        false => format!("{} {}", key.run, key.id.0),
+    };
+    let ways = ways_to_answer(asked);
+    match ways.is_empty() {
+        true => format!("type: answer {n}; then it asks for each field"),
+        false => format!("type: answer {n} {}", ways.join(", or ")),
+    }
+}
+
+/// The answers that a line takes.
+fn ways_to_answer(asked: &QuestionAsked) -> Vec<String> {
     let subject = &asked.subject;
-    let choices = subject.choices();
+    let denied = ["no", "no and a reason"].map(str::to_owned);
     let mut ways: Vec<String> = match subject {
         Subject::ToolCall { .. } => {
-            let mut ways = vec!["yes".to_owned(), "no WHY".to_owned(), "edit".to_owned()];
+            let mut ways = vec!["yes".to_owned()];
+            ways.extend(denied.clone());
+            ways.push("edit".to_owned());
             if is_rememberable(subject) {
                 ways.extend(["always".to_owned(), "alike".to_owned()]);
             }
@@ -52,26 +75,22 @@ pub(super) fn how_to_answer(asked: &QuestionAsked) -> String {
             vec!["yes".to_owned(), "no".to_owned()]
         }
         Subject::Input { .. } => vec!["edit".to_owned(), "no".to_owned()],
-        Subject::Agent { choices, .. } if choices.is_empty() => vec!["TEXT".to_owned()],
-        Subject::Turn { .. } => vec!["TEXT".to_owned()],
-        Subject::Seat { .. } => Vec::new(),
+        Subject::Agent { choices, .. } if choices.is_empty() => vec!["a text".to_owned()],
+        Subject::Turn { .. } => vec!["a text".to_owned()],
         _ => Vec::new(),
     };
     let hands_over = matches!(subject, Subject::Turn { .. });
-    ways.extend(choices.iter().map(|choice| match hands_over {
-        true => format!("to {choice} TEXT"),
+    ways.extend(subject.choices().iter().map(|choice| match hands_over {
+        true => format!("to {choice} and a text"),
         false => choice.to_string(),
     }));
     if matches!(subject, Subject::Permission { .. }) {
-        ways.push("no WHY".to_owned());
+        ways.extend(denied);
     }
     if matches!(subject, Subject::InDoubt { .. }) {
         ways.push("json {\"result\":...}".to_owned());
     }
-    match ways.is_empty() {
-        true => format!("type: answer {n}; then it asks for each field"),
-        false => format!("type: answer {n} {}", ways.join(" | ")),
-    }
+    ways
 }
 
 /// The number at the start of a line, as `2` or `q2`, and the rest.
@@ -81,47 +100,116 @@ pub(super) fn number_of(rest: &str) -> Option<(u32, &str)> {
     Some((number, rest.trim()))
 }
 
+/// How a question is named in lines.
+pub(super) fn question_name(key: &QuestionKey) -> String {
+    format!("question {} of {}", key.id.0, key.run)
+}
+
+/// A question whole, a line for each part.
+pub(super) fn question_text(asked: &QuestionAsked) -> Vec<String> {
+    let id = format!("{} ", asked.id);
+    let lines = question_lines(asked).into_iter();
+    lines.map(|line| line.strip_prefix(&id).map(str::to_owned).unwrap_or(line)).collect()
+}
+
 impl PlainLoop {
-    /// The open question with this number: of the run here, else of the only run that has it.
+    /// The number of a question after the run that it may name, and the rest of the line.
+    pub(super) fn question_number<'l>(
+        &self,
+        rest: &'l str,
+    ) -> Result<(Option<RunId>, u32, &'l str), String> {
+        if let Some((number, rest)) = number_of(rest) {
+            return Ok((None, number, rest));
+        }
+        let wrong = || "say which question: answer 2 yes, or with its run: answer RUN 2 yes";
+        let (run, rest) = rest.split_once(char::is_whitespace).ok_or_else(wrong)?;
+        let (number, rest) = number_of(rest.trim()).ok_or_else(wrong)?;
+        Ok((Some(self.run_named(run)?), number, rest))
+    }
+
+    /// Whether a question is of the run that is looked at.
+    pub(super) fn is_here(&self, key: &QuestionKey) -> bool {
+        self.state.visible_run().is_some_and(|page| *page.id() == key.run)
+    }
+
+    /// The open question with this number: of the run that is named or here, else of the only run that has it.
     pub(super) fn question(
         &self,
+        run: Option<&RunId>,
         number: u32,
     ) -> Result<(QuestionKey, Arc<QuestionAsked>), String> {
-        let open = open_questions(&self.state.runs).filter(|it| it.question.asked.id.0 == number);
-        let mut found: Vec<_> = open.map(|it| (it.key(), Arc::clone(&it.question.asked))).collect();
         let here = self.state.visible_run().map(|page| page.id());
+        let open = open_questions(&self.state.runs).filter(|it| {
+            it.question.asked.id.0 == number && run.is_none_or(|run| it.page.id() == run)
+        });
+        let mut found: Vec<_> = open.map(|it| (it.key(), Arc::clone(&it.question.asked))).collect();
         if let Some(at) = found.iter().position(|(key, _)| Some(&key.run) == here) {
             return Ok(found.swap_remove(at));
         }
-        match found.len() {
-            0 => Err(format!("question {number} is not open: questions lists the open ones")),
-            1 => Ok(found.swap_remove(0)),
-            _ => {
-                Err(format!("{} runs ask a question {number}: open one of them first", found.len()))
+        match &found[..] {
+            [] => Err(self.why_not_open(run.or(here), number)),
+            [_] => Ok(found.swap_remove(0)),
+            several => {
+                let runs = several.iter().map(|(key, _)| key.run.as_str());
+                let runs = runs.collect::<Vec<_>>().join(" and ");
+                Err(format!(
+                    "{runs} ask a question {number}: name the run, as in answer RUN {number}"
+                ))
             }
         }
     }
 
-    /// `answer N …`.
+    /// Why a question cannot be answered: how it ended, or that there is none.
+    fn why_not_open(&self, run: Option<&RunId>, number: u32) -> String {
+        let pages = self.state.runs.iter().filter(|page| run.is_none_or(|run| page.id() == run));
+        let mut rows = pages.flat_map(|page| {
+            let rows = page.world().questions.rows().iter();
+            rows.filter(|row| row.question.asked.id.0 == number).map(move |row| (page, row))
+        });
+        let Some((page, row)) = rows.next() else {
+            let of = run.map(|run| format!(" of {run}")).unwrap_or_default();
+            return format!("there is no question {number}{of}: questions lists the open ones");
+        };
+        let name = format!("question {number} of {}", page.id());
+        let Some((at, end)) = &row.ended else { return format!("{name} has ended with its run") };
+        let at = format::time_in_run(page.world().progress.run_time(*at));
+        format!("{name} was {} at {at}", end_text(&row.question.asked, end))
+    }
+
+    /// `answer N …`, `answer RUN N …`.
     pub(super) fn answer(&mut self, rest: &str) {
-        let Some((number, said)) = number_of(rest) else {
-            return self.out.line("say which question: answer 2 yes");
-        };
-        let (key, asked) = match self.question(number) {
-            Ok(found) => found,
-            Err(why) => return self.out.line(&why),
-        };
+        let found = self.question_number(rest).and_then(|(run, number, said)| {
+            self.question(run.as_ref(), number).map(|(key, asked)| (key, asked, said))
+        });
+        match found {
+            Ok((key, asked, said)) => self.answer_with(key, &asked, said),
+            Err(why) => self.out.line(&why),
+        }
+    }
+
+    /// Answers a question with a typed text.
+    fn answer_with(&mut self, key: QuestionKey, asked: &QuestionAsked, said: &str) {
         let subject = &asked.subject;
         let (first, more) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
         let more = more.trim();
         // People write `no, because …`.
-        let given = match first.trim_end_matches(',').to_lowercase().as_str() {
-            "edit" | "" if self.begin_answer(&key, &asked, first.is_empty()) => return,
-            "" => return self.out.line(&how_to_answer(&asked)),
+        let word = first.trim_end_matches(',').to_lowercase();
+        let is_call = matches!(subject, Subject::ToolCall { .. });
+        let given = match word.as_str() {
+            "edit" | "" if self.begin_answer(&key, asked, first.is_empty()) => return,
+            "" => return self.begin_choice(key, asked),
+            "edit" if is_call => Err("this call has no arguments to edit".to_owned()),
             "json" => read_json(more),
             "yes" | "y" | "approve" if takes_yes(subject) => Ok(Answer::Approve { args: None }),
-            "always" if is_rememberable(subject) => {
-                let what = format!("Approve such calls of {} from now on?", about(subject));
+            "always" | "alike" if is_call && !is_rememberable(subject) => {
+                Err("a call that cannot be undone must be approved one at a time".to_owned())
+            }
+            "always" if is_call => {
+                let tool = subject.approves().map(ToString::to_string).unwrap_or_default();
+                let by = asked.by.as_deref().unwrap_or("the run");
+                let what = format!(
+                    "Approve every later call of {tool} by {by} in this run, with any arguments?"
+                );
                 let answer = Answer::Approve { args: None };
                 return self.ask(&what, ByWord::Answer { key, answer, remember: true });
             }
@@ -138,12 +226,22 @@ impl PlainLoop {
             _ => Ok(Answer::Text { text: said.into() }),
         };
         match given.and_then(|answer| subject.check(&answer).map(|()| answer)) {
-            Ok(answer) => self.send_answer(key, &asked, answer),
+            Ok(answer) => self.send_answer(key, asked, answer),
             Err(why) => {
                 self.out.line(&format!("not sent: {why}"));
-                self.out.line(&how_to_answer(&asked));
+                let how = how_to_answer(&key, asked, self.is_here(&key));
+                self.out.line(&how);
             }
         }
+    }
+
+    /// Asks for an answer that is one line: the next line is the answer.
+    fn begin_choice(&mut self, key: QuestionKey, asked: &QuestionAsked) {
+        let what = visible_within(&about(&asked.subject), REASON_CHARS);
+        let ways = ways_to_answer(asked).join(", or ");
+        self.out.line(&format!("{}: {what}", question_name(&key)));
+        self.out.line(&format!("type {ways}; cancel leaves the question open"));
+        self.dialog = Some(Dialog::Choice(key));
     }
 
     /// Sends an answer; asks first where it approves what cannot be undone.
@@ -152,8 +250,8 @@ impl PlainLoop {
         let word = ByWord::Answer { key, answer, remember: false };
         match approves && is_irreversible(asked) {
             true => {
-                let what = format!("This cannot be undone: {}. Approve it?", about(&asked.subject));
-                self.ask(&what, word);
+                let what = visible_within(&about(&asked.subject), REASON_CHARS);
+                self.ask(&format!("This cannot be undone: {what}. Approve it?"), word);
             }
             false => self.by(word),
         }
@@ -165,16 +263,25 @@ impl PlainLoop {
             return self.out.line("no row of the script fits this question");
         };
         let said = serde_json::to_string(&answer).unwrap_or_default();
-        let what =
-            format!("The script's answer to {}: {}, {said}. Send it?", key.id, answer.phrase());
+        let name = question_name(&key);
+        let what = format!("The script's answer to {name}: {}, {said}. Send it?", answer.phrase());
         self.ask(&what, ByWord::Answer { key, answer, remember: false });
     }
 
     /// Asks a question that yes or no answers.
     fn ask(&mut self, what: &str, word: ByWord) {
-        self.asks = Some(word);
+        self.asks = Some((what.to_owned(), word));
         self.out.line(what);
         self.out.line("type yes or no");
+    }
+
+    /// The question that yes or no answers, if one is open.
+    pub(super) fn pending(&self) -> Option<String> {
+        match (self.state.overlays.last(), &self.asks) {
+            (Some(Overlay::Confirm(asked)), _) => Some(asked.question.clone()),
+            (_, Some((what, _))) => Some(what.clone()),
+            _ => None,
+        }
     }
 
     /// Asks for the fields of an answer; `false`: it has none. A call that only needs a yes has fields for
@@ -184,8 +291,9 @@ impl PlainLoop {
             return false;
         }
         let Some(fields) = AnswerFields::reply(&asked.subject) else { return false };
-        let (key, fields) = (key.clone(), Box::new(fields));
+        let (shown, key, fields) = (key.clone(), key.clone(), Box::new(fields));
         self.dialog = Some(Dialog::Answer { key, fields, at: 0, lines: Vec::new() });
+        self.out.line(&format!("{}, field by field", question_name(&shown)));
         self.out.line("an empty line keeps a value; cancel leaves the question open");
         self.tell_field();
         true
@@ -216,15 +324,22 @@ impl PlainLoop {
     pub(super) fn take_dialog_line(&mut self, line: &str) -> bool {
         let Some(dialog) = self.dialog.take() else { return false };
         if line.trim() == "cancel" {
-            self.out.line("left; nothing was sent");
+            let open = match &dialog {
+                Dialog::Choice(key) | Dialog::Answer { key, .. } => {
+                    format!("; {} stays open", question_name(key))
+                }
+                Dialog::Field(..) | Dialog::Message(_) => String::new(),
+            };
+            self.out.line(&format!("left: nothing was sent{open}"));
             return true;
         }
         match dialog {
-            Dialog::Field(id, lines) if line == END => {
-                self.by(ByWord::Field(id, lines.join("\n")));
-                self.tell_form_problems();
-            }
-            Dialog::Message(lines) if line == END => self.by(ByWord::Message(lines.join("\n"))),
+            Dialog::Choice(key) => return self.take_choice(key, line),
+            Dialog::Field(id, lines) if line == END => self.fill_in(id, lines.join("\n")),
+            Dialog::Message(lines) if line == END => match lines.join("\n") {
+                text if text.trim().is_empty() => self.out.line("no text: nothing was sent"),
+                text => self.by(ByWord::Message(text)),
+            },
             Dialog::Field(id, mut lines) => {
                 lines.push(line.to_owned());
                 self.dialog = Some(Dialog::Field(id, lines));
@@ -249,10 +364,11 @@ impl PlainLoop {
                     (Some(field), false) => field.set(&text),
                     _ => Ok(()),
                 };
-                let next = match set {
+                let checked = set.and_then(|()| self.check_field(&key, &fields, at));
+                let next = match checked {
                     Ok(()) => at + 1,
                     Err(why) => {
-                        self.out.line(&why);
+                        self.out.line(&format!("not taken: {why}"));
                         at
                     }
                 };
@@ -268,11 +384,66 @@ impl PlainLoop {
         true
     }
 
+    /// Takes the line that answers a question; a word that only reads leaves it open.
+    fn take_choice(&mut self, key: QuestionKey, line: &str) -> bool {
+        let is_other = parse(line)
+            .is_ok_and(|(word, _)| word.does == Does::AnswerQuestion || only_reads(word.does));
+        if is_other {
+            let is_answer = parse(line).is_ok_and(|(word, _)| word.does == Does::AnswerQuestion);
+            self.dialog = if is_answer { None } else { Some(Dialog::Choice(key)) };
+            return false;
+        }
+        match self.question(Some(&key.run), key.id.0) {
+            Ok((key, asked)) if line.trim().is_empty() => self.begin_choice(key, &asked),
+            Ok((key, asked)) => self.answer_with(key, &asked, line.trim()),
+            Err(why) => self.out.line(&why),
+        }
+        true
+    }
+
+    /// Checks the field that was typed, so that a wrong value is typed again at once.
+    fn check_field(
+        &self,
+        key: &QuestionKey,
+        fields: &AnswerFields,
+        at: usize,
+    ) -> Result<(), String> {
+        let Some(field) = fields.list.get(at) else { return Ok(()) };
+        let Ok((_, asked)) = self.question(Some(&key.run), key.id.0) else { return Ok(()) };
+        if let Subject::ToolCall { parameters, .. } | Subject::Input { parameters, .. } =
+            &asked.subject
+        {
+            let part = |key: &str| parameters.get(key).and_then(|it| it.get(&field.name));
+            let required = parameters.get("required").and_then(Value::as_array);
+            let is_required =
+                required.is_some_and(|all| all.iter().any(|it| *it == field.name.as_str()));
+            let required: Vec<&str> =
+                is_required.then_some(field.name.as_str()).into_iter().collect();
+            let Some(property) = part("properties") else { return Ok(()) };
+            let schema = json!({
+                "properties": { field.name.as_str(): property }, "required": required,
+            });
+            let mut args = fields.args();
+            if let Some(args) = args.as_object_mut() {
+                args.retain(|name, _| *name == field.name);
+            }
+            return check_args(&schema, &args);
+        }
+        // A reply may be empty where a later field hands over.
+        if *fields.kind() == AnswerKind::Turn && at + 1 < fields.list.len() {
+            return Ok(());
+        }
+        match fields.answer() {
+            Err(why) if why.contains(field.name.trim_end_matches('s')) => Err(why),
+            _ => Ok(()),
+        }
+    }
+
     /// All fields are filled in.
     fn finish_answer(&mut self, key: QuestionKey, fields: &AnswerFields) {
-        let asked = match self.question(key.id.0) {
-            Ok((found, asked)) if found == key => asked,
-            _ => return self.out.line(&format!("{} is not open any more", key.id)),
+        let asked = match self.question(Some(&key.run), key.id.0) {
+            Ok((_, asked)) => asked,
+            Err(why) => return self.out.line(&format!("not sent: {why}")),
         };
         let made = fields.answer();
         match made.and_then(|answer| asked.subject.check(&answer).map(|()| answer)) {
@@ -296,15 +467,34 @@ impl PlainLoop {
 
     /// `yes` and `no`: the last question of the program.
     pub(super) fn say_yes_or_no(&mut self, yes: bool) {
-        use crate::screen::Action;
-        let is_asked = matches!(self.state.overlays.last(), Some(Overlay::Confirm(_)));
-        match (self.asks.take(), yes) {
-            _ if is_asked => {
-                self.by(ByWord::Act(if yes { Action::Confirm } else { Action::Decline }));
+        if let Some(Overlay::Confirm(asked)) = self.state.overlays.last() {
+            let said = match (&asked.on_yes, yes) {
+                (OnYes::Discard, true) => "the form is closed; nothing was started".to_owned(),
+                (OnYes::Discard, false) => "the form stays open".to_owned(),
+                (OnYes::Trust { .. }, false) => "not allowed; nothing was started".to_owned(),
+                (_, false) => "left: nothing was done".to_owned(),
+                (_, true) => String::new(),
+            };
+            self.by(ByWord::Act(if yes { Action::Confirm } else { Action::Decline }));
+            if !said.is_empty() {
+                self.out.line(&said);
             }
-            (Some(word), true) => self.by(word),
-            (Some(_), false) => self.out.line("left; nothing was sent"),
-            (None, _) => self.out.line("nothing is asked; a question of a run: answer 1 yes"),
+            return;
+        }
+        match (self.asks.take(), yes) {
+            (Some((_, word)), true) => self.by(word),
+            (Some(_), false) => self.out.line("left: nothing was sent"),
+            (None, _) => {
+                let open: Vec<_> = open_questions(&self.state.runs)
+                    .map(|it| format!("answer {} {}", it.page.id(), it.question.asked.id.0))
+                    .collect();
+                let how = match &open[..] {
+                    [] => "no question is open".to_owned(),
+                    [one] => format!("a question of a run is answered with: {one} yes"),
+                    _ => format!("questions of runs are answered with: {}", open.join(", ")),
+                };
+                self.out.line(&format!("nothing waits for yes or no; {how}"));
+            }
         }
     }
 }

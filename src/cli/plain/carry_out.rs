@@ -4,22 +4,26 @@ use super::PlainLoop;
 use super::Waiting;
 use super::answers::{Dialog, number_of};
 use super::tell::{LineLevel, form_fields, form_lines, problem_lines};
-use super::words::{Does, WORDS, Word, WordGroup, parse};
+use super::words::{Does, WORDS, Word, WordGroup, only_reads, parse};
 use crate::base::name::{FlagName, ToolName};
 use crate::cli::args::boundary;
 use crate::cli::command_words::{breaker, check, fault, limit};
 use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, RunId};
+use crate::log::event::{Command, RunId, World};
 use crate::log::facts::agents::{RosterChange, RosterCommand};
+use crate::log::world::RunState;
 use crate::scenario::read::suggest_name;
 use crate::scenario::spec::tool::FaultKind;
 use crate::scenario::templates;
 use crate::screen::by_word::ByWord;
 use crate::screen::form::fields::choice_of;
 use crate::screen::form::{FieldId, FieldValue};
+use crate::screen::run::NextMessage;
 use crate::screen::run::RunPage;
+use crate::screen::state::ActiveScreen;
 use crate::screen::windows::Overlay;
 use crate::screen::windows::members::{MembersRow, is_entry, is_member, member_rows};
+use crate::screen::windows::message::MessageBox;
 use crate::screen::{Action, Effect};
 
 /// Words that a question of the program or an open form does not keep waiting.
@@ -28,15 +32,42 @@ const BESIDE_FORMS: [WordGroup; 3] = [WordGroup::Answer, WordGroup::Look, WordGr
 impl PlainLoop {
     /// Takes a typed line.
     pub(super) fn on_line(&mut self, line: &str) {
+        let before = self.out.lines;
+        self.typed = line.to_owned();
+        self.take_line(line);
+        // What is awaited prints when it has come.
+        let is_open = self.dialog.is_some() || self.quit.is_some() || self.is_held();
+        if self.out.lines == before && !is_open {
+            self.out.line(&format!("taken: {}", line.trim()));
+        }
+    }
+
+    fn take_line(&mut self, line: &str) {
         if self.take_dialog_line(line) {
             return;
         }
         if line.trim().is_empty() {
             return self.tell_place();
         }
-        match parse(line) {
+        let parsed = parse(line);
+        if let Some(what) = self.pending() {
+            match &parsed {
+                Ok((word, _)) if matches!(word.does, Does::Yes | Does::No | Does::Cancel) => {
+                    return self.say_yes_or_no(word.does == Does::Yes);
+                }
+                Ok((word, _)) if only_reads(word.does) => {}
+                Ok((word, _)) => {
+                    return self
+                        .out
+                        .line(&format!("{} has to wait, type yes or no: {what}", word.word));
+                }
+                Err(_) => return self.out.line(&format!("type yes or no: {what}")),
+            }
+        }
+        match parsed {
             Ok((word, rest)) => self.carry_out(word, rest, line),
             Err(why) => match self.named(line.trim()) {
+                Some(ByWord::Show(run)) => self.open(run),
                 Some(word) => self.by(word),
                 None => self.out.line(&why),
             },
@@ -55,12 +86,8 @@ impl PlainLoop {
     }
 
     fn carry_out(&mut self, word: &'static Word, rest: &str, line: &str) {
-        let asks = matches!(self.state.overlays.last(), Some(Overlay::Confirm(_)));
         let is_form = matches!(self.state.overlays.last(), Some(Overlay::Form(_)));
         let beside = BESIDE_FORMS.contains(&word.group) && word.does != Does::Suspend;
-        if asks && !matches!(word.does, Does::Yes | Does::No | Does::Help | Does::Cancel) {
-            return self.out.line("a question is open: type yes or no first");
-        }
         let of_form = matches!(
             word.does,
             Does::Form | Does::Set | Does::Start | Does::Cancel | Does::Models | Does::CommandLine
@@ -101,10 +128,13 @@ impl PlainLoop {
                 false => Err("fix the fields with errors first".to_owned()),
             }),
             Does::Set => self.set_field(rest),
+            Does::Cancel if self.state.overlays.is_empty() => {
+                Err("no form is open, and no answer is begun".to_owned())
+            }
             Does::Cancel => {
-                match self.state.overlays.is_empty() {
-                    true => self.out.line("nothing is open"),
-                    false => self.by(ByWord::Act(Action::Cancel)),
+                self.by(ByWord::Act(Action::Cancel));
+                if self.state.overlays.is_empty() {
+                    self.out.line("the form is closed; nothing was started");
                 }
                 Ok(())
             }
@@ -131,7 +161,7 @@ impl PlainLoop {
             Does::Pause | Does::Resume => self.pause_or_resume(word.does, rest),
             Does::Step => self.send(Command::Step),
             Does::StepRound => self.send(Command::StepRound),
-            Does::Break if rest.is_empty() => self.act(Action::Breakpoint),
+            Does::Break if rest.is_empty() => self.break_next(),
             Does::Break => boundary(first).and_then(|at| match more {
                 "" => self.send(Command::Break { at, set: true }),
                 "off" => self.send(Command::Break { at, set: false }),
@@ -166,43 +196,46 @@ impl PlainLoop {
                 }
                 _ => Err(usage(word)),
             },
+            Does::Breaker if more.is_empty() => self.tell_breakers(first),
             Does::Breaker => breaker(more).and_then(|action| {
                 self.send(Command::Breaker { tool: first.into(), action, by: Initiator::You })
             }),
             Does::Members => self.list_members(),
             Does::Member => self.change_member(word, rest),
-            Does::Say if rest.is_empty() => {
-                self.dialog = Some(Dialog::Message(Vec::new()));
-                self.out.line("type its lines, and a single point as the last one");
-                Ok(())
-            }
+            Does::Say if rest.is_empty() => self.begin_message(),
             Does::Say => {
                 self.by(ByWord::Message(rest.to_owned()));
                 Ok(())
             }
             Does::Unsay => {
-                self.by(ByWord::Message(String::new()));
-                Ok(())
+                self.here().map(|page| page.next_message().clone()).and_then(|next| match next {
+                    NextMessage::Waiting(_) => {
+                        self.by(ByWord::Message(String::new()));
+                        Ok(())
+                    }
+                    _ => Err("no message is queued".to_owned()),
+                })
             }
             Does::Kill if rest == "all" => {
-                let screen = std::mem::replace(
-                    &mut self.state.screen,
-                    crate::screen::state::ActiveScreen::Home,
-                );
+                let screen = std::mem::replace(&mut self.state.screen, ActiveScreen::Home);
                 self.screen = self.state.screen.clone();
                 self.by(ByWord::Act(Action::Kill));
                 self.state.screen = screen.clone();
                 self.screen = screen;
                 Ok(())
             }
-            Does::Kill => self.here().map(|_| ()).and_then(|()| self.act(Action::Kill)),
+            Does::Kill => {
+                self.here().map(|page| page.world().progress.is_live()).and_then(|live| {
+                    if live { self.act(Action::Kill) } else { Err("the run has ended".to_owned()) }
+                })
+            }
             Does::Fork | Does::Rerun => {
                 let action = if word.does == Does::Fork { Action::Fork } else { Action::Rerun };
                 let run = match rest {
                     "" => self.here().map(|page| page.id().clone()),
                     name => self.run_named(name),
                 };
-                run.map(|run| self.by(ByWord::ActOn(run, action)))
+                run.map(|run| self.act_on(run, action))
             }
             Does::Questions => self.list_questions(),
             Does::Question => self.print_question(rest),
@@ -210,12 +243,11 @@ impl PlainLoop {
                 self.answer(rest);
                 Ok(())
             }
-            Does::Suggest => match number_of(rest) {
-                Some((number, _)) => self.question(number).map(|(key, _)| {
-                    self.by(ByWord::Do(Effect::Suggest { run: key.run, id: key.id }));
-                }),
-                None => Err(usage(word)),
-            },
+            Does::Suggest => self.question_number(rest).and_then(|(run, number, _)| {
+                let (key, _) = self.question(run.as_ref(), number)?;
+                self.by(ByWord::Do(Effect::Suggest { run: key.run, id: key.id }));
+                Ok(())
+            }),
             Does::Withdraw => match number_of(rest) {
                 Some((number, _)) => self.send(Command::WithdrawApproval {
                     id: crate::log::event::kind::QuestionId(number),
@@ -233,7 +265,7 @@ impl PlainLoop {
             }
             Does::Show if rest.is_empty() => self.list_panes(),
             Does::Show => self.shown(rest).map(|text| self.out.block(&text)),
-            Does::Tools => self.shown("breakers").map(|text| self.out.block(&text)),
+            Does::Tools => self.tell_breakers(""),
             Does::Save if rest.is_empty() => Err(usage(word)),
             Does::Save if rest == "markdown" => self.act(Action::CopyMarkdown),
             Does::Save => self.shown(rest).map(|text| self.save(rest, text)),
@@ -251,7 +283,7 @@ impl PlainLoop {
             Does::Inspect | Does::Prompt | Does::Raw => self.inspect(word, rest, line),
             Does::Cause => self.cause(rest),
             Does::At => self.at(rest),
-            Does::Compare => self.compare(word, first, more),
+            Does::Compare => self.compare(word, rest),
             Does::Runs => self.filter_runs(rest),
             Does::Search if rest.is_empty() => Err(usage(word)),
             Does::Search => {
@@ -261,7 +293,7 @@ impl PlainLoop {
             }
             Does::Sort => self.sort(rest),
             Does::Open if rest.is_empty() => Err(usage(word)),
-            Does::Open => self.run_named(rest).map(|run| self.by(ByWord::Show(run))),
+            Does::Open => self.run_named(rest).map(|run| self.open(run)),
             Does::Next => self.act(Action::NextRun),
             Does::Previous => self.act(Action::PrevRun),
             Does::Home if self.state.visible_run().is_none() => {
@@ -272,10 +304,8 @@ impl PlainLoop {
             Does::Export => self.here().map(|_| ()).and_then(|()| self.act(Action::Export)),
             Does::Picture => self.act(Action::Picture),
             Does::Pin | Does::Remove if rest.is_empty() => Err(usage(word)),
-            Does::Pin => self.run_named(rest).map(|run| self.by(ByWord::ActOn(run, Action::Pin))),
-            Does::Remove => {
-                self.run_named(rest).map(|run| self.by(ByWord::ActOn(run, Action::Remove)))
-            }
+            Does::Pin => self.run_named(rest).map(|run| self.act_on(run, Action::Pin)),
+            Does::Remove => self.run_named(rest).map(|run| self.act_on(run, Action::Remove)),
             Does::Wait => self.wait_for(word, rest),
             Does::Help => self.help(rest),
             Does::Suspend => self.act(Action::Suspend),
@@ -289,6 +319,42 @@ impl PlainLoop {
         if let Err(why) = done {
             self.out.line(&why);
         }
+    }
+
+    /// Goes to a run, and says where that is.
+    fn open(&mut self, run: RunId) {
+        self.show_all_runs();
+        let is_here = matches!(&self.state.screen, ActiveScreen::Run(shown) if *shown == run);
+        self.by(ByWord::Show(run.clone()));
+        let is_shown = matches!(&self.state.screen, ActiveScreen::Run(shown) if *shown == run);
+        match (is_here, is_shown) {
+            (true, _) => self.tell_place(),
+            (false, true) => {}
+            (false, false) => self.out.line(&format!("{run} could not be opened")),
+        }
+    }
+
+    fn act_on(&mut self, run: RunId, action: Action) {
+        self.show_all_runs();
+        self.by(ByWord::ActOn(run, action));
+    }
+
+    /// Lists every run again: what a filter hides cannot be opened.
+    fn show_all_runs(&mut self) {
+        if !self.state.history.filter.text().is_empty() {
+            self.by(ByWord::FilterRuns(String::new()));
+        }
+    }
+
+    /// `say` without a text: its lines follow, if a message can be sent here.
+    fn begin_message(&mut self) -> Result<(), String> {
+        let page = self.here()?;
+        if MessageBox::for_page(page).is_none() {
+            return Err("only teams, swarms and watched programs take messages".to_owned());
+        }
+        self.dialog = Some(Dialog::Message(Vec::new()));
+        self.out.line(TYPE_LINES);
+        Ok(())
     }
 
     fn act(&mut self, action: Action) -> Result<(), String> {
@@ -314,8 +380,26 @@ impl PlainLoop {
             return Err(format!("{run} has ended: nothing of it can be changed"));
         }
         check(&command, page.world()).map_err(|why| format!("{run}: {why}"))?;
+        if let Some(why) = needless(&command, page.world()) {
+            return Err(format!("{run} {why}"));
+        }
         self.command(run, command);
         Ok(())
+    }
+
+    /// `break`: as its key, at the next boundary that has one.
+    fn break_next(&mut self) -> Result<(), String> {
+        let world = self.here()?.world();
+        let next = world.projection().map(|pattern| pattern.next_breakpoint(world));
+        match next {
+            Some(Ok(at)) => {
+                let set = !world.settings.breakpoints.contains(&at);
+                self.send(Command::Break { at, set })
+            }
+            _ if !world.progress.is_live() => self.send(Command::Step),
+            Some(Err(why)) => Err(format!("{why} step runs to the next boundary")),
+            None => Err("the run has not begun".to_owned()),
+        }
     }
 
     fn pause_or_resume(&mut self, does: Does, rest: &str) -> Result<(), String> {
@@ -329,9 +413,16 @@ impl PlainLoop {
             }
             for run in runs {
                 let command = if pauses { Command::Pause { by } } else { Command::Resume { by } };
-                self.command(run, command);
+                let world = self.state.run(&run).map(|page| page.world());
+                match world.and_then(|world| needless(&command, world)) {
+                    Some(why) => self.out.line(&format!("{run} {why}")),
+                    None => self.command(run, command),
+                }
             }
             return Ok(());
+        }
+        if !rest.is_empty() {
+            return Err("type: pause, resume, pause all or resume all".to_owned());
         }
         let page = self.here()?;
         if !pauses && page.kept.is_some() {
@@ -456,17 +547,24 @@ impl PlainLoop {
         let is_text = matches!(&field.value, FieldValue::Text(text) if text.lines);
         if value.is_empty() && is_text {
             self.dialog = Some(Dialog::Field(id, Vec::new()));
-            self.out.line("type its lines, and a single point as the last one");
+            self.out.line(TYPE_LINES);
             return Ok(());
         }
-        let label = field.label.clone();
+        self.fill_in(id, value);
+        Ok(())
+    }
+
+    /// Gives a field of the open form a value, and prints it.
+    pub(super) fn fill_in(&mut self, id: FieldId, value: String) {
         self.by(ByWord::Field(id.clone(), value));
-        if let Some(Overlay::Form(form)) = self.state.overlays.last() {
-            let now = form.fields.get(&id).map(|field| field.text()).unwrap_or_default();
-            self.out.line(&format!("{label}: {now}"));
+        if let Some(Overlay::Form(form)) = self.state.overlays.last()
+            && let Some(field) = form.fields.get(&id)
+        {
+            let now = field.text().split_whitespace().collect::<Vec<_>>().join(" ");
+            let now = if now.is_empty() { "empty".to_owned() } else { now };
+            self.out.line(&format!("{}: {now}", field.label));
         }
         self.tell_form_problems();
-        Ok(())
     }
 
     /// Prints the problems of the open form.
@@ -495,27 +593,35 @@ impl PlainLoop {
         Ok(())
     }
 
-    fn compare(&mut self, word: &Word, first: &str, second: &str) -> Result<(), String> {
-        let (left, right) = match (first, second) {
-            ("", _) => {
+    /// `compare [RUN] [RUN] [all]`.
+    fn compare(&mut self, word: &Word, rest: &str) -> Result<(), String> {
+        let mut named: Vec<&str> = rest.split_whitespace().collect();
+        self.compares_all = named.last() == Some(&"all");
+        if self.compares_all {
+            named.pop();
+        }
+        let (left, right) = match named[..] {
+            [] => {
                 let head = self.here()?.world().head.as_ref();
                 let is_fork = head.is_some_and(|head| {
                     head.launch.as_ref().is_some_and(|launch| launch.forked.is_some())
                 });
                 return match is_fork {
                     true => self.act(Action::Compare),
-                    false => Err(usage(word)),
+                    false => Err(format!("the run here is no fork: {}", usage(word))),
                 };
             }
-            (one, "") => {
+            [one] => {
                 let here = self.here()?.id().clone();
                 (here, self.run_named(one)?)
             }
-            (one, two) => (self.run_named(one)?, self.run_named(two)?),
+            [one, two] => (self.run_named(one)?, self.run_named(two)?),
+            _ => return Err(usage(word)),
         };
         if left == right {
-            return Err(format!("{left} is the run here: name another one"));
+            return Err(format!("{left} is both of them: name another run"));
         }
+        self.show_all_runs();
         self.by(ByWord::Compare(left, right));
         Ok(())
     }
@@ -530,21 +636,72 @@ impl PlainLoop {
         Ok(())
     }
 
+    /// `help [WORD|SECTION]`.
     fn help(&mut self, rest: &str) -> Result<(), String> {
+        let lower = rest.to_lowercase();
+        let section = WordGroup::ALL.into_iter().find(|group| group.section() == lower);
+        // A section and a word may have one name, such as start.
         if !rest.is_empty() {
-            let (word, _) = parse(rest)?;
-            self.out.line(&format!("{}: {}", word.usage(), word.help));
+            if let Ok((word, _)) = parse(rest) {
+                self.out.line(&format!("{}: {}", word.usage(), word.help));
+                self.out.line(&format!("for example: {}", word.example()));
+            } else if section.is_none() {
+                parse(rest)?;
+            }
+            let group = section
+                .into_iter()
+                .flat_map(|group| WORDS.iter().filter(move |word| word.group == group));
+            group.for_each(|word| self.out.line(&format!("  {}: {}", word.usage(), word.help)));
             return Ok(());
         }
         for group in WordGroup::ALL {
-            self.out.line(group.word());
-            for word in WORDS.iter().filter(|word| word.group == group) {
-                self.out.line(&format!("  {}: {}", word.usage(), word.help));
-            }
+            let words = WORDS.iter().filter(|word| word.group == group).map(|word| word.word);
+            let words: Vec<&str> = words.collect();
+            self.out.line(&format!("{}: {}", group.word(), words.join(", ")));
         }
-        self.out.line("Ctrl-C ends the run, and twice it quits. Ctrl-D is quit.");
+        let sections = WordGroup::ALL.map(WordGroup::section).join(", ");
+        self.out.line("help WORD explains a word");
+        self.out.line(&format!("help SECTION explains the words of a section: {sections}"));
+        self.out.line("Ctrl-C ends the run, and twice it quits. Ctrl-D is quit, and again is yes.");
         self.out.line("Lines that begin with a number are events: number, time, what happened.");
         Ok(())
+    }
+}
+
+/// The announcement of a text of several lines.
+pub(super) const TYPE_LINES: &str =
+    "type its lines, and a single point as the last one; cancel leaves";
+
+/// Why a command would change nothing.
+fn needless(command: &Command, world: &World) -> Option<String> {
+    let stage = &world.progress.stage;
+    match command {
+        Command::Pause { .. } => match stage {
+            RunState::Paused { .. } => Some("is paused already".to_owned()),
+            RunState::Pausing { .. } => Some("pauses at its next boundary already".to_owned()),
+            _ => None,
+        },
+        Command::Resume { .. } if *stage == RunState::Running => {
+            Some(match world.questions.oldest() {
+                Some(_) => {
+                    "is not paused: it waits for an answer, and questions lists what is asked"
+                        .to_owned()
+                }
+                None => "is not paused: it runs".to_owned(),
+            })
+        }
+        Command::Break { at, set } if world.settings.breakpoints.contains(at) == *set => {
+            Some(match set {
+                true => format!("pauses at {at} already"),
+                false => format!("has no breakpoint at {at}"),
+            })
+        }
+        Command::WithdrawApproval { id, .. }
+            if !world.questions.remembered().iter().any(|it| it.id == *id) =>
+        {
+            Some(format!("remembers no approval of question {}: questions lists them", id.0))
+        }
+        _ => None,
     }
 }
 

@@ -1,15 +1,18 @@
 //! Lists: scenarios, runs, flags, faults and limits, members, questions.
 
+use serde_json::Value;
+
 use super::PlainLoop;
-use super::answers::{how_to_answer, number_of};
+use super::answers::{how_to_answer, question_name, question_text};
 use super::tell::state_text;
 use crate::base::visible::visible_within;
-use crate::cli::people::question_lines;
-use crate::log::event::RunId;
+use crate::log::event::kind::{QuestionAsked, Subject};
+use crate::log::event::{RunId, World};
 use crate::scenario::read::suggest_name;
 use crate::screen::by_word::ByWord;
 use crate::screen::home::history::ListedRun;
 use crate::screen::questions::open_questions;
+use crate::screen::run::RunPage;
 use crate::screen::run::views::tools::summary::faults_text;
 use crate::screen::windows::faults::ToolSetting;
 use crate::screen::windows::flags::what_would_change;
@@ -17,7 +20,7 @@ use crate::screen::windows::members::{MembersRow, is_entry, is_member, member_ro
 use crate::words::badges::{age_text, run_result, run_state};
 use crate::words::format;
 use crate::words::question::about;
-use crate::words::tool_sentence::breaker_state;
+use crate::words::readable::top_text;
 
 /// Most characters of a text in a list.
 const ROW_CHARS: usize = 200;
@@ -29,7 +32,9 @@ impl PlainLoop {
         for (at, entry) in self.state.scenarios.iter().enumerate() {
             let about = match &entry.loaded {
                 Ok(scenario) => {
-                    format!("{}, {}", scenario.title, scenario.pattern.get().name())
+                    let people =
+                        if scenario.people.named.is_empty() { "" } else { ", asks people" };
+                    format!("{}, {}{people}", scenario.title, scenario.pattern.get().name())
                 }
                 Err(_) => format!("broken: {}", entry.first_error().unwrap_or_default()),
             };
@@ -55,16 +60,25 @@ impl PlainLoop {
             .find(|entry| entry.name.as_str() == name || entry.path == name)
             .or_else(|| scenarios.get(number?));
         let known = scenarios.iter().map(|entry| entry.name.as_str());
-        found
-            .map(|entry| entry.path.clone())
-            .ok_or_else(|| format!("no scenario {name}: {}", suggest_name(name, known)))
+        found.map(|entry| entry.path.clone()).ok_or_else(|| {
+            match name.contains(['/', '\\']) || name.ends_with(".toml") {
+                true => format!("no file {name} among the scenarios: scenarios lists them"),
+                false => {
+                    let guess = suggest_name(name, known);
+                    let guess = if guess.starts_with("did") { guess } else { String::new() };
+                    format!("no scenario {name}: {guess} scenarios lists them").replace("  ", " ")
+                }
+            }
+        })
     }
 
     /// A run by its id, the beginning of one, its number in the list, or `last`.
     pub(super) fn run_named(&self, name: &str) -> Result<RunId, String> {
         let listed = self.state.listed();
-        let ids: Vec<&RunId> =
-            (0..listed.len()).filter_map(|at| listed.get(at)).map(ListedRun::id).collect();
+        let ids: Vec<&RunId> = match &self.numbered[..] {
+            [] => (0..listed.len()).filter_map(|at| listed.get(at)).map(ListedRun::id).collect(),
+            numbered => numbered.iter().collect(),
+        };
         let kept = self.state.history.rows().iter().map(|row| &row.id);
         let all: Vec<&RunId> = self.state.runs.iter().map(|page| page.id()).chain(kept).collect();
         if let Some(run) = all.iter().find(|run| run.as_str() == name) {
@@ -72,7 +86,9 @@ impl PlainLoop {
         }
         if name == "last" {
             let own = self.state.runs.last().map(|page| page.id());
-            return own.or(ids.first().copied()).cloned().ok_or("there are no runs".to_owned());
+            let kept = self.state.history.rows().iter().max_by_key(|row| row.started_ms);
+            let last = own.or(kept.map(|row| &row.id)).cloned();
+            return last.ok_or("there are no runs".to_owned());
         }
         let number = name.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         if let Some(run) = number.and_then(|at| ids.get(at)) {
@@ -104,7 +120,7 @@ impl PlainLoop {
     fn list_runs(&mut self) -> Result<(), String> {
         let (state, now) = (&self.state, self.now());
         let listed = state.listed();
-        let mut lines = Vec::new();
+        let (mut lines, mut numbered) = (Vec::new(), Vec::new());
         for at in 0..listed.len() {
             let Some(run) = listed.get(at) else { continue };
             let text = match run {
@@ -130,11 +146,23 @@ impl PlainLoop {
             };
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             lines.push(format!("{} {}", at + 1, visible_within(&text, ROW_CHARS)));
+            numbered.push(run.id().clone());
         }
-        if lines.is_empty() {
-            return Err("no runs".to_owned());
+        let filter = state.history.filter.text().to_owned();
+        let of = if filter.is_empty() { String::new() } else { format!(" of `{filter}`") };
+        if numbered.is_empty() {
+            let still = match self.numbered.len() as u64 {
+                0 => String::new(),
+                count => {
+                    format!("; numbers still name the {} of the list before", runs_text(count))
+                }
+            };
+            return Err(format!("no runs{of}{still}"));
         }
         lines.iter().for_each(|line| self.out.line(line));
+        let these = runs_text(numbered.len() as u64);
+        self.out.line(&format!("numbers now name the {these}{of}: open 1"));
+        self.numbered = numbered;
         Ok(())
     }
 
@@ -184,25 +212,35 @@ impl PlainLoop {
         if !tool.is_empty() && world.tools.get(tool).is_none() {
             return Err(format!("no tool {tool}: {}", suggest_name(tool, names)));
         }
-        let mut lines = Vec::new();
-        for row in
-            world.tools.rows().iter().filter(|row| tool.is_empty() || row.name().as_str() == tool)
-        {
-            let injected = faults_text(row).unwrap_or_else(|| "no fault".to_owned());
-            let breaker = match row.head.limits.breaker {
-                Some(_) => format!(", breaker {}", breaker_state(row.breaker)),
-                None => String::new(),
-            };
-            lines.push(format!("{}: {injected}{breaker}", row.name()));
+        let rows = world.tools.rows().iter();
+        let rows = rows.filter(|row| tool.is_empty() || row.name().as_str() == tool);
+        let (mut injected, mut quiet, mut limits) = (Vec::new(), Vec::new(), Vec::new());
+        for row in rows {
+            match faults_text(row) {
+                Some(faults) => injected.push(format!("{}: {faults}", row.name())),
+                None => quiet.push(row.name().to_string()),
+            }
             for setting in ToolSetting::rows_for(&row.head.limits) {
                 if let ToolSetting::Limit(limit) = setting
                     && let Ok(value) = serde_json::to_value(limit)
                 {
                     let name = value.get("limit").and_then(|it| it.as_str()).unwrap_or_default();
                     let value = value.get("value").map(ToString::to_string).unwrap_or_default();
-                    lines.push(format!("  limit {} {name} {value}", row.name()));
+                    limits.push(format!("limit {} {name} {value}", row.name()));
                 }
             }
+        }
+        let mut lines = injected;
+        if !quiet.is_empty() {
+            lines.push(format!("no fault in {}", quiet.join(", ")));
+            lines.push(
+                "fault TOOL KIND injects one: latency, errors, hang, malformed, reset".to_owned(),
+            );
+        }
+        match tool.is_empty() {
+            true if !limits.is_empty() => lines.push("faults TOOL lists its limits".to_owned()),
+            true => {}
+            false => lines.extend(limits),
         }
         if lines.is_empty() {
             return Err("the run has no tools".to_owned());
@@ -244,7 +282,7 @@ impl PlainLoop {
             .map(|it| {
                 let asked = &it.question.asked;
                 let what = visible_within(&about(&asked.subject), ROW_CHARS);
-                format!("question {} of {} for {}: {what}", asked.id.0, it.page.id(), asked.who)
+                format!("{} for {}: {what}", question_name(&it.key()), asked.who)
             })
             .collect();
         lines.extend(self.state.history.waiting(&self.state.runs).map(|row| {
@@ -254,9 +292,10 @@ impl PlainLoop {
             for it in page.world().questions.remembered() {
                 let uses = format::count_noun(it.uses, "call");
                 lines.push(format!(
-                    "{} remembers an approval of {}, used for {uses}: withdraw {}",
+                    "{} remembers that every call of {} by {} is approved, used for {uses}: withdraw {}",
                     page.id(),
                     it.tool,
+                    it.agent.as_deref().unwrap_or("the run"),
                     it.id.0
                 ));
             }
@@ -268,12 +307,96 @@ impl PlainLoop {
         Ok(())
     }
 
+    /// `question [RUN] N`: what somebody reads who answers it.
     pub(super) fn print_question(&mut self, rest: &str) -> Result<(), String> {
-        let (number, _) = number_of(rest).ok_or("type: question N")?;
-        let (key, asked) = self.question(number)?;
-        self.out.line(&format!("question {number} of {}:", key.run));
-        question_lines(&asked).iter().for_each(|line| self.out.line(line));
-        self.out.line(&how_to_answer(&asked));
+        let (run, number, _) = self.question_number(rest).map_err(|_| "type: question N")?;
+        let (key, asked) = self.question(run.as_ref(), number)?;
+        let page = self.state.run(&key.run).ok_or("the run is gone")?;
+        let mut lines = vec![format!("{} for {}:", question_name(&key), asked.who)];
+        lines.extend(question_lines_of(page, &asked));
+        let how = how_to_answer(&key, &asked, self.is_here(&key));
+        lines.iter().for_each(|line| self.out.line(line));
+        self.out.line(&how);
         Ok(())
+    }
+}
+
+fn runs_text(count: u64) -> String {
+    format::count_noun(count, "run")
+}
+
+/// What somebody reads who answers a question, as the card of the dashboard has it.
+fn question_lines_of(page: &RunPage, asked: &QuestionAsked) -> Vec<String> {
+    let world = page.world();
+    let mut lines = match &asked.subject {
+        Subject::Seat { round, role } => {
+            let mut lines = vec![format!("say what {role} says in round {round}")];
+            let goal = world.head.as_ref().map(|head| head.goal.to_string()).unwrap_or_default();
+            lines.extend(goal.lines().map(|line| format!("goal: {line}")));
+            lines.extend(facts_of(page));
+            lines.extend(said_before(world));
+            lines
+        }
+        // Its line says what is asked.
+        Subject::Decision { .. } => {
+            let goal = world.head.as_ref().map(|head| head.goal.to_string()).unwrap_or_default();
+            let mut lines: Vec<String> = goal.lines().map(|line| format!("goal: {line}")).collect();
+            lines.extend(facts_of(page));
+            lines.extend(said_before(world));
+            lines
+        }
+        _ => Vec::new(),
+    };
+    // The first line names the question, which was printed.
+    lines.extend(question_text(asked).into_iter().skip(1).filter(|line| {
+        !(matches!(asked.subject, Subject::Decision { .. }) && line.starts_with("stances"))
+    }));
+    if let Subject::Turn { .. } | Subject::Agent { .. } = &asked.subject
+        && let Some(head) = &world.head
+    {
+        lines.insert(0, format!("goal: {}", head.goal.lines().next().unwrap_or_default()));
+    }
+    lines
+}
+
+/// The facts of the scenario, where the run was started here.
+fn facts_of(page: &RunPage) -> Vec<String> {
+    let facts = page.launch().and_then(|launch| launch.scenario.facts.as_object());
+    let facts = facts.into_iter().flatten();
+    facts.map(|(name, value)| format!("fact {name}: {}", value_line(value))).collect()
+}
+
+/// What the others said in the rounds that have closed, the last one last.
+fn said_before(world: &World) -> Vec<String> {
+    let Some(table) = world.collaboration() else { return Vec::new() };
+    let closed: Vec<_> = table.rounds.iter().filter(|round| round.closed.is_some()).collect();
+    let mut lines = Vec::new();
+    for round in closed.iter().skip(closed.len().saturating_sub(2)) {
+        for from in round.contributions() {
+            let is_brief = table.plan.share.is_stances();
+            let said = if is_brief { String::new() } else { format!(". {}", from.summary) };
+            let (round, who, stance) = (round.number, &from.agent, from.stance.word());
+            let sure = from.confidence;
+            lines.push(format!("round {round}, {who}: {stance}, confidence {sure}{said}"));
+            let actions = from.actions.iter().filter(|_| !is_brief);
+            lines.extend(actions.map(|action| format!("  proposes: {action}")));
+        }
+        let conflicts: Vec<_> = round.conflicts.iter().map(|it| it.phrase()).collect();
+        if !conflicts.is_empty() {
+            lines.push(format!("round {}, conflicts: {}", round.number, conflicts.join("; ")));
+        }
+    }
+    if lines.is_empty() {
+        lines.push("nobody has said anything yet: no round has closed".to_owned());
+    }
+    lines
+}
+
+/// A value in one line: a text without quotes.
+fn value_line(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(_) => top_text(value),
+        other => other.to_string(),
     }
 }

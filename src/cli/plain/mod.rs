@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use self::answers::Dialog;
+use self::answers::{Dialog, question_name};
 use self::input::{Input, read_lines};
 use self::tell::{LineLevel, Out, RunLines};
 use super::streams::stdin_is_terminal;
@@ -42,12 +42,15 @@ use crate::terminal::effects::{EffectResult, Services, TerminalEffect, execute, 
 use crate::terminal::event_loop::{CLOCK_AT_START, DashboardExit, KEPT_EVENTS, sleep_until};
 use crate::terminal::feed::{Batch, Feed, News};
 use crate::terminal::signals::{INTERRUPTED, ProcessSignal, Watchdog};
+use crate::words::format;
 use crate::words::glyph::Glyphs;
 
 /// The screen that is not drawn: long enough that every window shows all of its text.
 pub(super) const SCREEN: Size = Size { cols: 100, rows: 1_000 };
 /// How long the next line waits for the answer to a job, such as a file that is written.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
+/// How long the next line waits for what a command changes in a run.
+const COMMAND_WAIT: Duration = Duration::from_millis(30);
 /// How long a second Ctrl-C may follow the first to leave.
 const INTERRUPT_WINDOW: Duration = Duration::from_secs(3);
 /// How long to wait for cancelled runs at the end.
@@ -78,7 +81,7 @@ struct PlainLoop {
     /// The window that was printed last, and is open.
     window: Option<String>,
     /// A question of plain mode itself, and what a yes does.
-    asks: Option<ByWord>,
+    asks: Option<(String, ByWord)>,
     dialog: Option<Dialog>,
     /// The next line waits for the run.
     wait: Option<Waiting>,
@@ -89,6 +92,12 @@ struct PlainLoop {
     /// The events of each run when it was last resumed or answered.
     went_on: BTreeMap<RunId, Seq>,
     interrupted: Option<Instant>,
+    /// The line that was typed last.
+    typed: String,
+    /// Whether the comparison that is awaited is printed whole.
+    compares_all: bool,
+    /// The runs that the numbers of the last list name.
+    numbered: Vec<RunId>,
     quit: Option<u8>,
 }
 
@@ -158,6 +167,9 @@ impl PlainLoop {
             then: None,
             went_on: BTreeMap::new(),
             interrupted: None,
+            typed: String::new(),
+            compares_all: false,
+            numbered: Vec::new(),
             quit: None,
         }
     }
@@ -258,7 +270,11 @@ impl PlainLoop {
             }
             _ => {
                 self.state.overlays.clear();
+                self.asks = None;
                 self.by(ByWord::Act(Action::Quit));
+                if self.pending().is_some() {
+                    self.out.line("Ctrl-D again is yes: it quits");
+                }
             }
         }
     }
@@ -322,13 +338,19 @@ impl PlainLoop {
         }
         self.interrupted = Some(Instant::now());
         (self.wait, self.dialog, self.asks) = (None, None, None);
+        let own = self.state.own_live_runs().count() as u64;
+        let ends = match own {
+            0 => "again leaves".to_owned(),
+            _ => format!("again leaves and ends {}", format::count_noun(own, "live run")),
+        };
         let live = self.state.visible_run().filter(|page| page.world().progress.is_live());
         match live.filter(|page| page.remote.is_none()).map(|page| page.id().clone()) {
             Some(run) => {
-                self.out.line(&format!("Ctrl-C: {run} is asked to end; again leaves"));
+                self.typed = "Ctrl-C".to_owned();
                 self.command(run, Command::Cancel);
+                self.out.line(&format!("Ctrl-C {ends}"));
             }
-            None => self.out.line("Ctrl-C: again leaves; no run of this program is here"),
+            None => self.out.line(&format!("Ctrl-C {ends}; no run of this program is open here")),
         }
     }
 
@@ -376,6 +398,10 @@ impl PlainLoop {
         match &effect {
             Effect::Copy(text) => return self.save("markdown", text.clone()),
             Effect::Command { run, command } => {
+                let sent = sent_text(run, command);
+                let sent = sent.unwrap_or_else(|| format!("sent to {run}: {}", self.typed.trim()));
+                self.out.line(&sent);
+                self.awaited = self.awaited.or(Some(Instant::now() + COMMAND_WAIT));
                 let goes_on = matches!(
                     command,
                     Command::Step | Command::StepRound | Command::Resume { .. } | Command::Cancel
@@ -384,7 +410,10 @@ impl PlainLoop {
                     self.went_on.insert(run.clone(), page.world().progress.next);
                 }
             }
-            Effect::Answer { run, .. } => {
+            Effect::Answer { run, id, answer, remember, .. } => {
+                let name = question_name(&QuestionKey { run: run.clone(), id: *id });
+                let always = if *remember { ", and so is every later call like it" } else { "" };
+                self.out.line(&format!("answered: {name}, {}{always}", answer.phrase()));
                 if let Some(page) = self.state.run(run) {
                     self.went_on.insert(run.clone(), page.world().progress.next);
                 }
@@ -473,6 +502,23 @@ impl PlainLoop {
             }
         }
     }
+}
+
+/// What a run is asked to do, where no event says it at once.
+fn sent_text(run: &RunId, command: &Command) -> Option<String> {
+    Some(match command {
+        Command::Pause { .. } => format!("{run} is asked to pause at its next boundary"),
+        Command::Resume { .. } => format!("{run} is asked to resume"),
+        Command::Step => format!("{run} is asked to run to its next boundary"),
+        Command::StepRound => format!("{run} is asked to run to its next round"),
+        Command::Cancel => format!("{run} is asked to end"),
+        Command::SetFlag { flag, on, .. } => {
+            format!("flag {flag} will be {} at the next boundary", if *on { "on" } else { "off" })
+        }
+        Command::Break { at, set: true } => format!("{run} will pause at {at}"),
+        Command::Break { at, set: false } => format!("{run} will not pause at {at} any more"),
+        _ => return None,
+    })
 }
 
 /// Whether this is what an awaited job answers with.

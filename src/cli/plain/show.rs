@@ -6,12 +6,21 @@ use ratatui::layout::Rect;
 use super::PlainLoop;
 use super::answers::number_of;
 use super::carry_out::usage;
-use super::tell::{event_line, run_lines};
+use super::tell::{event_line, event_text};
 use super::words::{Does, Word};
+use crate::base::time::duration_text;
 use crate::base::visible::visible;
 use crate::cli::picture::Moment;
 use crate::host::recorded::{RecordedRun, fork_places};
-use crate::log::event::{BoundaryId, Seq};
+use crate::log::event::kind::Asks;
+use crate::log::event::{BoundaryId, Elapsed, EventKind, Seq, World};
+use crate::log::facts::collaboration::Contribution;
+use crate::log::world::agents::{AgentState, AgentsFold, HopKind, HopState};
+use crate::log::world::collaboration::Collaboration;
+use crate::log::world::orchestrator::{Orchestrator, TaskState};
+use crate::log::world::research::Research;
+use crate::log::world::router::Router;
+use crate::log::world::tool_row::ToolRow;
 use crate::scenario::read::suggest_name;
 use crate::screen::by_word::ByWord;
 use crate::screen::layout::Size;
@@ -19,14 +28,21 @@ use crate::screen::run::earlier::EarlierRequest;
 use crate::screen::run::filter::{ActiveFilter, Filter};
 use crate::screen::run::inspector::calls::{cause_of, first_tab};
 use crate::screen::run::inspector::{InspectTarget, Inspector, Tab};
-use crate::screen::run::views::View;
-use crate::screen::run::{Pane, RunPage};
+use crate::screen::run::views::tools::summary::{breaker_rule, faults_text};
+use crate::screen::run::views::{OwnView, PaneAt, View};
+use crate::screen::run::{PageViews, Pane, RunPage};
 use crate::screen::{Action, DrawContext, picture};
 use crate::words::closing::closing;
+use crate::words::format;
 use crate::words::format::time_in_run;
 use crate::words::glyph::Glyphs;
+use crate::words::patterns::collaboration::{decision_or_next, seat_badge};
+use crate::words::patterns::orchestrator::{state_word, task_cause};
+use crate::words::patterns::research::source::{age_text, source_state, trust};
+use crate::words::patterns::router::route_state;
 use crate::words::patterns::words_of;
 use crate::words::sentence::sentence;
+use crate::words::tool_sentence::breaker_state;
 
 /// The size of a picture of the screen.
 pub(super) const PICTURE: Size = Size { cols: 120, rows: 36 };
@@ -49,13 +65,13 @@ impl PlainLoop {
         Ok(())
     }
 
-    /// A pane, the outcome or another part of the run as text.
+    /// A part of the run as text, or one item of it: `breakers`, `tool llm`.
     pub(super) fn shown(&self, what: &str) -> Result<String, String> {
         let page = self.here()?;
         let world = page.shown();
-        let what = what.to_lowercase();
-        match what.as_str() {
-            "status" => return Ok(run_lines(page).join("\n")),
+        let lower = what.to_lowercase();
+        match lower.as_str() {
+            "status" => return Ok(self.status_lines(page).join("\n")),
             "outcome" if !has_pane(page, "outcome") || !world.progress.is_live() => {
                 let outcome = world.outcome().ok_or("the run has no outcome yet")?;
                 return Ok(closing(&outcome, world).trim_start().to_owned());
@@ -66,27 +82,112 @@ impl PlainLoop {
             }
             _ => {}
         }
-        let number = what.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let found =
-            panes(page).find(|(name, ..)| *name == what).or_else(|| panes(page).nth(number?));
-        let Some((_, view, pane)) = found else {
+        let number = lower.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        // The name of an item follows that of its pane.
+        let begins = |name: &str| {
+            let rest = lower.strip_prefix(name)?;
+            (rest.is_empty() || rest.starts_with(' ')).then(|| what[name.len()..].trim().to_owned())
+        };
+        let named = panes(page).filter_map(|it| begins(&it.0).map(|item| (it, item)));
+        let found = named
+            .max_by_key(|((name, ..), _)| name.len())
+            .or_else(|| panes(page).nth(number?).map(|it| (it, String::new())));
+        let Some(((name, is_own, pane), item)) = found else {
             let names = names(page);
             let known = names.iter().map(String::as_str);
             return Err(format!(
                 "nothing to show is called {what}: {}",
-                suggest_name(&what, known)
+                suggest_name(&lower, known)
             ));
         };
-        let glyphs = Glyphs::new(true);
-        let cx = DrawContext { now: self.now(), theme: &self.theme, glyphs };
+        if let Some(rows) = rows_of(page, &name, page.drawn_to(self.now())) {
+            let wanted = item.to_lowercase();
+            let rows: Vec<String> =
+                rows.into_iter().filter(|row| row.to_lowercase().contains(&wanted)).collect();
+            return match rows.is_empty() {
+                true if item.is_empty() => Err(format!("{name}: nothing yet")),
+                true => Err(format!("no line of {name} has {item}")),
+                false => Ok(rows.join("\n")),
+            };
+        }
+        let mut views = PageViews::default();
+        views.own.follow(&page.world().pattern);
         let area = Rect::new(0, 0, COLS, ROWS);
+        let areas = views.areas(page, area);
+        let items = if is_own { items_of(page) } else { tool_names(page) };
+        let selected = match item.as_str() {
+            "" => None,
+            item => Some(
+                items
+                    .iter()
+                    .position(|(_, known)| known.eq_ignore_ascii_case(item.trim_start_matches('#')))
+                    .ok_or_else(|| {
+                        let known = items.iter().map(|(_, name)| name.as_str());
+                        let guess = suggest_name(item, known.clone());
+                        let is_number = item.trim_start_matches('#').parse::<u32>().is_ok();
+                        match is_number && guess.starts_with("did") {
+                            true => format!("no {name} {item}: there are {}", items.len()),
+                            false => format!("no {name} {item}: {guess}"),
+                        }
+                    })?,
+            ),
+        };
+        let view: &mut dyn View = match &mut views.own {
+            _ if !is_own => &mut views.tools,
+            OwnView::Collaboration(view) => view,
+            OwnView::Orchestrator(view) => view,
+            OwnView::Team(view) => view,
+            OwnView::Research(view) => view,
+            OwnView::Router(view) => view,
+            OwnView::Observed(view) => view,
+            OwnView::Tools => &mut views.tools,
+        };
+        let at = PaneAt { pane: Pane::First, areas: &areas };
+        if let Some((steps, _)) = selected.and_then(|at| items.get(at)) {
+            view.on_move(page, at, Action::Top);
+            (0..*steps).for_each(|_| view.on_move(page, at, Action::Down));
+        }
+        view.refresh(page);
+        let cx = DrawContext { now: self.now(), theme: &self.theme, glyphs: Glyphs::new(true) };
         let mut cells = Buffer::empty(area);
         view.pane(page, pane, &cx, area, &mut cells);
-        let text = picture::text(&cells);
-        match without_gaps(&text) {
-            text if text.is_empty() => Err("it is empty".to_owned()),
-            text => Ok(text),
+        let text = without_gaps(&picture::text(&cells));
+        let head = match selected.and_then(|at| items.get(at)) {
+            Some((_, item)) => Some(format!("{name} {item}")),
+            // What the second pane is about is in its title.
+            None if pane == Pane::Second && !is_own => {
+                views.tools.tool(page).map(|tool| format!("{name} {}", tool.name()))
+            }
+            None if pane == Pane::Second => Some(view.title(page, pane, &cx, area).text),
+            None => None,
+        };
+        match text {
+            text if text.is_empty() => Err(format!("{name}: nothing yet")),
+            text => Ok(head.map(|head| format!("{head}\n{text}")).unwrap_or(text)),
         }
+    }
+
+    /// Prints the state of the breaker of a tool, or of all, and how it is changed.
+    pub(super) fn tell_breakers(&mut self, tool: &str) -> Result<(), String> {
+        let page = self.here()?;
+        let world = page.shown();
+        let names = world.tools.rows().iter().map(|row| row.name().as_str());
+        if !tool.is_empty() && world.tools.get(tool).is_none() {
+            return Err(format!("no tool {tool}: {}", suggest_name(tool, names)));
+        }
+        let now = page.drawn_to(self.now());
+        let rows = world.tools.rows().iter();
+        let rows = rows.filter(|row| tool.is_empty() || row.name().as_str() == tool);
+        let mut lines: Vec<String> = rows.map(|row| tool_line(row, now)).collect();
+        if lines.is_empty() {
+            return Err("the run has no tools".to_owned());
+        }
+        if world.progress.is_live() && world.observed().is_none() {
+            let tool = if tool.is_empty() { "TOOL" } else { tool };
+            lines.push(format!("breaker {tool} trip, hold, reset or disable changes it"));
+        }
+        lines.iter().for_each(|line| self.out.line(line));
+        Ok(())
     }
 
     /// `events [all] [COUNT] [FILTER]`.
@@ -107,28 +208,30 @@ impl PlainLoop {
             (None, true) => None,
             (None, false) => Some(Filter::Notable),
         };
-        let is_filtered = filter.as_ref().is_some_and(|it| !matches!(it, Filter::Notable));
         let mut filter = filter.map(|filter| ActiveFilter::new(String::new(), filter, page.log()));
-        let most = count.unwrap_or(if all || is_filtered { usize::MAX } else { LISTED });
+        let most = count.unwrap_or(LISTED);
         let world = page.shown();
         let mut lines = Vec::new();
-        let mut left = u64::MAX;
+        let (mut left, mut fits) = (u64::MAX, 0);
         for event in page.log().between(0, page.shown_event_count()).rev() {
-            if lines.len() >= most {
-                break;
-            }
             let passes = filter.as_mut().is_none_or(|it| it.matches(Some(event), world, &mut left));
-            if passes {
-                lines.push(event_line(event, world, &sentence(event, world).line()));
+            fits += usize::from(passes);
+            if passes && lines.len() < most {
+                lines.push(event_line(event, world, &event_text(event, world)));
             }
         }
+        let (shown, all) = (lines.len(), if all { "all " } else { "" });
+        let more = (fits > shown).then(|| {
+            let typed = format!("events {all}{fits} {rest}");
+            format!("{shown} of {fits}; {} prints more", typed.trim_end())
+        });
         let error = filter.and_then(|filter| filter.error);
         let dropped = page.log().dropped_count();
         lines.reverse();
         if dropped > 0 {
             self.out.line(&format!("the first {dropped} events left memory: inspect N reads them"));
         }
-        lines.iter().for_each(|line| self.out.line(line));
+        lines.iter().chain(&more).for_each(|line| self.out.line(line));
         match error {
             Some(why) => Err(format!("some events could not be compared: {why}")),
             None if lines.is_empty() => Err("no such event".to_owned()),
@@ -139,7 +242,15 @@ impl PlainLoop {
     /// An event in full; `line` is repeated once the event is read, if it has left memory.
     pub(super) fn inspect(&mut self, word: &Word, rest: &str, line: &str) -> Result<(), String> {
         let page = self.here()?;
-        let (number, tab) = number_of(rest).ok_or_else(|| usage(word))?;
+        let found = number_of(rest).map(|(number, tab)| (number, tab.to_owned()));
+        let named = || last_call_of(page, rest).map(|number| (number, String::new()));
+        let (number, tab) = match found {
+            Some(found) => found,
+            None if word.does == Does::Prompt && !rest.is_empty() => named().ok_or_else(|| {
+                format!("no model call of {rest} in memory: it is the name of a seat or an agent")
+            })?,
+            None => return Err(usage(word)),
+        };
         let seq = Seq(u64::from(number).checked_sub(1).ok_or_else(|| usage(word))?);
         let target = InspectTarget::Event(seq);
         if page.is_dropped(seq) && page.earlier.is_stored() && !page.earlier.is_reading() {
@@ -159,14 +270,36 @@ impl PlainLoop {
             (_, "") => first_tab(page, target),
             _ => return Err(usage(word)),
         };
+        let is_header = word.does == Does::Inspect && rest.split_whitespace().nth(1).is_none();
+        // Of a call its reply is read first.
+        let tab = if is_header && tab != Tab::Raw { Tab::Reply } else { tab };
         let shown = Inspector::of_target(page, target, tab);
         let mut text = String::new();
-        if word.does == Does::Inspect {
-            text.push_str(&shown.summary.to_plain());
-            text.push_str(&format!("{}:\n", tab.name(shown.callee).to_lowercase()));
+        let no_keys = |text: String| {
+            let raw = format!("as sent: inspect {number} raw");
+            let cause = format!("cause {number} prints its cause.");
+            text.replace("as sent: 3 Raw", &raw).replace("c jumps to its cause.", &cause)
+        };
+        let names = Tab::names(shown.callee).map(str::to_lowercase);
+        let name = tab.name(shown.callee).to_lowercase();
+        match word.does {
+            Does::Inspect => text = format!("{}{name}:\n", no_keys(shown.summary.to_plain())),
+            Does::Prompt => text = format!("prompt of event {number}:\n"),
+            _ => {}
         }
-        let document = shown.document.to_plain();
+        let document = no_keys(shown.document.to_plain());
         text.push_str(if document.trim().is_empty() { "nothing\n" } else { &document });
+        match (is_header, tab) {
+            (true, tab) => {
+                let others = Tab::ALL.into_iter().zip(names).filter(|(it, _)| *it != tab);
+                let others = others.map(|(_, name)| format!("inspect {number} {name}"));
+                text.push_str(&format!("more: {}\n", others.collect::<Vec<_>>().join(", ")));
+            }
+            (false, Tab::Raw) => {
+                text.push_str(&format!("seq counts from 0: event {number} has seq {}\n", seq.0));
+            }
+            _ => {}
+        }
         self.out.block(&text);
         Ok(())
     }
@@ -178,7 +311,7 @@ impl PlainLoop {
         let target = InspectTarget::Event(Seq(u64::from(number).saturating_sub(1)));
         let cause = cause_of(page, target).and_then(|seq| page.event(seq));
         let cause = cause.ok_or_else(|| format!("event {number} has no cause in memory"))?;
-        let line = event_line(cause, page.world(), &sentence(cause, page.world()).line());
+        let line = event_line(cause, page.world(), &event_text(cause, page.world()));
         self.out.line(&line);
         Ok(())
     }
@@ -209,6 +342,9 @@ impl PlainLoop {
             self.tell_moment();
             return Ok(());
         }
+        if let Ok(number) = rest.parse::<usize>() {
+            return self.find_boundary(Some(WantedBoundary::Number(number)));
+        }
         let moment = if rest.is_empty() { None } else { Some(Moment::parse(rest)?) };
         if let Some(Moment::Time(time)) = moment {
             let progress = &page.world().progress;
@@ -218,14 +354,14 @@ impl PlainLoop {
             return Ok(());
         }
         let wanted = match moment {
-            Some(Moment::Boundary(id)) => Some(id),
+            Some(Moment::Boundary(id)) => Some(WantedBoundary::Id(id)),
             _ => None,
         };
         self.find_boundary(wanted)
     }
 
     /// Looks up a boundary, or lists them all: the run is executed over its log for that.
-    fn find_boundary(&mut self, wanted: Option<BoundaryId>) -> Result<(), String> {
+    fn find_boundary(&mut self, wanted: Option<WantedBoundary>) -> Result<(), String> {
         let page = self.here()?;
         if page.log().dropped_count() > 0 {
             return Err("the first events left memory: name a time, or an event as #12".to_owned());
@@ -240,23 +376,25 @@ impl PlainLoop {
                 Err(why) => Err(why),
             };
             let found = places.map_err(|why| format!("{why:#}")).and_then(|places| {
-                let place = wanted.as_ref().map(|id| places.iter().find(|place| place.id == *id));
-                match place {
-                    Some(Some(place)) => {
-                        let count = events.iter().position(|event| event.seq >= place.next);
-                        Ok(count.unwrap_or(events.len()))
+                let place = match &wanted {
+                    None => None,
+                    Some(WantedBoundary::Id(id)) => places.iter().find(|place| place.id == *id),
+                    Some(WantedBoundary::Number(number)) => {
+                        number.checked_sub(1).and_then(|at| places.get(at))
                     }
-                    Some(None) | None => {
-                        let known = places.iter().map(|it| {
-                            format!("{} at {}", visible(it.id.as_str()), time_in_run(it.at))
-                        });
-                        let known = known.collect::<Vec<_>>().join(", ");
-                        Err(match wanted {
-                            Some(id) => format!("no boundary {id} so far; there are: {known}"),
-                            None => format!("boundaries: {known}"),
-                        })
-                    }
+                };
+                if let Some(place) = place {
+                    let count = events.iter().position(|event| event.seq >= place.next);
+                    return Ok(count.unwrap_or(events.len()));
                 }
+                let mut lines: Vec<String> = Vec::new();
+                lines.extend(wanted.map(|_| "no such boundary so far; there are:".to_owned()));
+                lines.extend(places.iter().enumerate().map(|(at, it)| {
+                    let time = time_in_run(it.at);
+                    format!("boundary {}: {} at {time}", at + 1, visible(it.id.as_str()))
+                }));
+                lines.push("at 2 goes to boundary 2".to_owned());
+                Err(lines.join("\n"))
             });
             // The loop is only gone when the program ends.
             let _ = send.send((run, found));
@@ -272,7 +410,7 @@ impl PlainLoop {
                 self.by(ByWord::Seek(events));
                 self.tell_moment();
             }
-            Err(text) => self.out.line(&text),
+            Err(text) => self.out.block(&text),
         }
     }
 
@@ -281,8 +419,8 @@ impl PlainLoop {
         self.tell_place();
         let Some(page) = self.state.visible_run().filter(|page| page.is_scrubbed()) else { return };
         let last = page.shown_event_count().checked_sub(1).and_then(|at| page.log().get(at));
-        let line = last
-            .map(|event| event_line(event, page.shown(), &sentence(event, page.shown()).line()));
+        let line =
+            last.map(|event| event_line(event, page.shown(), &event_text(event, page.shown())));
         if let Some(line) = line {
             self.out.line(&line);
         }
@@ -293,14 +431,17 @@ impl PlainLoop {
 fn without_gaps(text: &str) -> String {
     let mut out = String::new();
     let mut is_gap = false;
-    for line in text.lines() {
+    // Bars say what a figure beside them says, and there are no keys.
+    let is_bar = |word: &&str| word.len() > 4 && word.bytes().all(|it| matches!(it, b'#' | b'.'));
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("p view ")) {
+        let line = line.split(' ').filter(|word| !is_bar(word)).collect::<Vec<_>>().join(" ");
         match line.trim().is_empty() {
             true => is_gap = !out.is_empty(),
             false => {
                 if std::mem::take(&mut is_gap) {
                     out.push('\n');
                 }
-                out.push_str(line);
+                out.push_str(line.trim_end());
                 out.push('\n');
             }
         }
@@ -308,16 +449,332 @@ fn without_gaps(text: &str) -> String {
     out
 }
 
-/// The panes of a run with their names: those of its pattern, then those of its tools.
-fn panes(page: &RunPage) -> impl Iterator<Item = (String, &dyn View, Pane)> {
-    let own = page.views.shown();
-    let tools: &dyn View = &page.views.tools;
-    let tool_names = tools.tabs().map(str::to_lowercase);
-    let own_names = own.tabs().map(str::to_lowercase);
-    let twice = own_names.clone();
-    let own = own_names.into_iter().zip(PANES).map(move |(name, pane)| (name, own, pane));
-    let tools = tool_names.into_iter().zip(PANES).map(move |(name, pane)| (name, tools, pane));
+/// The boundary that `at` goes to.
+enum WantedBoundary {
+    Id(BoundaryId),
+    /// Its number in the list, from 1.
+    Number(usize),
+}
+
+/// The panes of a run with their names, and whether they are those of its pattern; those of its tools follow.
+fn panes(page: &RunPage) -> impl Iterator<Item = (String, bool, Pane)> {
+    let mut views = PageViews::default();
+    views.own.follow(&page.world().pattern);
+    let own = views.shown().tabs().map(str::to_lowercase);
+    let tools = views.tools.tabs().map(str::to_lowercase);
+    let twice = own.clone();
+    let own = own.into_iter().zip(PANES).map(move |(name, pane)| (name, true, pane));
+    let tools = tools.into_iter().zip(PANES).map(move |(name, pane)| (name, false, pane));
     own.chain(tools.filter(move |(name, ..)| !twice.contains(name)))
+}
+
+/// The items of the first pane of a pattern: how many steps from the first row, and the name.
+fn items_of(page: &RunPage) -> Vec<(usize, String)> {
+    let world = page.shown();
+    let names: Vec<String> = if let Some(table) = world.collaboration() {
+        table.plan.sequence.iter().map(ToString::to_string).collect()
+    } else if let Some(orchestrator) = world.orchestrator() {
+        let tasks = orchestrator.tasks.iter().map(|row| row.task.id.to_string());
+        std::iter::once("plan".to_owned()).chain(tasks).collect()
+    } else if let Some(research) = world.research() {
+        (1..=research.sources.len()).map(|number| number.to_string()).collect()
+    } else if let Some(router) = world.router() {
+        router.plan.routes.iter().map(|route| route.agent.to_string()).collect()
+    } else {
+        return tool_names(page);
+    };
+    names.into_iter().enumerate().collect()
+}
+
+fn tool_names(page: &RunPage) -> Vec<(usize, String)> {
+    let rows = tools_of(page.shown()).into_iter();
+    rows.map(|row| row.name().to_string()).enumerate().collect()
+}
+
+/// The event of the last model call of a seat or an agent, by its number.
+fn last_call_of(page: &RunPage, name: &str) -> Option<u32> {
+    let world = page.shown();
+    let shown = page.log().between(0, page.shown_event_count());
+    let is_own = |event: &&std::sync::Arc<crate::log::event::Event>| {
+        matches!(&event.kind, EventKind::CallStarted(call) if call.purpose.asks() == Asks::Model)
+            && sentence(event, world).subject.eq_ignore_ascii_case(name)
+    };
+    let event = shown.rev().find(is_own)?;
+    u32::try_from(event.seq.0 + 1).ok()
+}
+
+/// The rows of a pane that is a picture on the screen, each as one sentence; `None`: it is text there, too.
+fn rows_of(page: &RunPage, name: &str, now: Elapsed) -> Option<Vec<String>> {
+    let world = page.shown();
+    match name {
+        "round table" => world.collaboration().map(seat_lines),
+        "stances" => world.collaboration().map(stance_lines),
+        "breakers" => Some(tools_of(world).iter().map(|row| tool_line(row, now)).collect()),
+        "bulkheads" => Some(tools_of(world).iter().map(|row| bulkhead_line(row)).collect()),
+        "retries" => Some(tools_of(world).iter().map(|row| retries_line(row)).collect()),
+        "agents" => world.agents().map(agent_lines),
+        "hops" => world.agents().map(|agents| hop_lines(agents, world)),
+        "sources" => world.research().map(source_lines),
+        "routes" => world.router().map(|router| route_lines(router, world)),
+        "waterfall" => world.orchestrator().map(|tasks| task_lines(tasks, world)),
+        "slots" => world.orchestrator().map(|tasks| {
+            let waiting = tasks.count(TaskState::Waiting);
+            let retrying = tasks.count(TaskState::Retrying);
+            vec![format!(
+                "{} of {} slots in use, {waiting} tasks wait, {retrying} retry; {} of {} tasks have ended, {} dispatches",
+                tasks.running, tasks.max_parallel, tasks.ended(), tasks.tasks.len(), tasks.dispatches,
+            )]
+        }),
+        _ => None,
+    }
+}
+
+/// The tools that the tables of the dashboard list, in their order.
+fn tools_of(world: &World) -> Vec<&ToolRow> {
+    let load = world.projection().and_then(|it| it.tool_load());
+    let rows = world.tools.rows().iter();
+    let is_listed = |row: &&ToolRow| match &load {
+        Some(load) => row.tally.calls + row.tally.repeats > 0 || load.steps.contains(row.name()),
+        None => !row.head.is_observed() || row.tally.calls > 0,
+    };
+    rows.filter(is_listed).collect()
+}
+
+/// A contribution in one sentence.
+fn stance_text(contribution: &Contribution) -> String {
+    format!("{}, confidence {}", contribution.stance.word(), contribution.confidence)
+}
+
+fn seat_lines(table: &Collaboration) -> Vec<String> {
+    let Some(round) = table.current() else {
+        return table.plan.sequence.iter().map(|role| format!("{role}: not asked yet")).collect();
+    };
+    let mut lines: Vec<String> = round
+        .seats
+        .iter()
+        .enumerate()
+        .map(|(seat, it)| {
+            let state = match (&it.contribution, seat_badge(it.state).word) {
+                (Some(said), "accepted") => stance_text(said),
+                (Some(said), state) => format!("{state}, {}", stance_text(said)),
+                (None, state) => state.to_owned(),
+            };
+            let before = table.seat_before(round.number, seat);
+            let before = before.and_then(|it| it.contribution.as_ref());
+            let before = before
+                .filter(|_| table.stance_changed(round.number, seat))
+                .map(|it| format!(" (was {})", it.stance.word()));
+            let said = it.contribution.as_ref().map(|it| format!(". {}", it.summary));
+            let detail = it.detail.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+            format!(
+                "{}, round {}: {state}{}{detail}{}",
+                it.role,
+                round.number,
+                before.unwrap_or_default(),
+                said.unwrap_or_default(),
+            )
+        })
+        .collect();
+    let conflicts: Vec<_> = round.conflicts.iter().map(|it| it.phrase()).collect();
+    let conflicts = if conflicts.is_empty() {
+        String::new()
+    } else {
+        format!("; conflicts: {}", conflicts.join(", "))
+    };
+    let state = match round.closed {
+        Some(_) => {
+            let by = round.decided_by.as_ref();
+            decision_or_next(&table.plan, round.number, round.decision, by)
+        }
+        None => format!("{} of {} accepted", round.contributions().count(), round.asked_seats()),
+    };
+    let most = table.plan.budget.max_rounds;
+    lines.push(format!("round {} of {most}: {state}{conflicts}", round.number));
+    lines
+}
+
+fn stance_lines(table: &Collaboration) -> Vec<String> {
+    let seats = table.plan.sequence.iter().enumerate();
+    seats
+        .map(|(seat, role)| {
+            let rounds = table.rounds.iter().filter_map(|round| {
+                let it = round.seats.get(seat)?;
+                let text = match &it.contribution {
+                    Some(said) => stance_text(said),
+                    None => seat_badge(it.state).word.to_owned(),
+                };
+                Some(format!("round {} {text}", round.number))
+            });
+            let rounds: Vec<String> = rounds.collect();
+            let said =
+                if rounds.is_empty() { "not asked yet".to_owned() } else { rounds.join("; ") };
+            format!("{role}: {said}")
+        })
+        .collect()
+}
+
+/// The state of a tool in one sentence.
+fn tool_line(row: &ToolRow, now: Elapsed) -> String {
+    let tally = &row.tally;
+    let breaker = match row.head.limits.breaker {
+        Some(_) => {
+            let state = breaker_state(row.breaker);
+            match breaker_rule(row, now) {
+                rule if rule == state => format!("breaker {state}"),
+                rule => format!("breaker {state}, {rule}"),
+            }
+        }
+        None => breaker_rule(row, now),
+    };
+    let mut parts = vec![breaker];
+    parts.extend(tally.error_rate().map(|rate| format!("{} errors", format::percent(rate))));
+    parts.push(format::count_noun(tally.calls, "call"));
+    parts.push(format::count_noun(tally.requests(), "request"));
+    parts.extend(row.latencies.percentile(95).map(|it| format!("p95 {}", duration_text(it))));
+    if row.in_flight > 0 || row.queued > 0 {
+        parts.push(format!("{} running, {} queued", row.in_flight, row.queued));
+    }
+    parts.extend(faults_text(row).map(|faults| format!("injected: {faults}")));
+    format!("{}: {}", row.name(), parts.join(", "))
+}
+
+fn bulkhead_line(row: &ToolRow) -> String {
+    let of = match row.head.limits.bulkhead {
+        Some(limits) => format!(" of {}", limits.max_in_flight),
+        None => ", no bulkhead".to_owned(),
+    };
+    let waited = duration_text(std::time::Duration::from_millis(row.tally.waited_ms));
+    format!(
+        "{}: {} running{of}, most {}, {} queued, {} refused, waited {waited}",
+        row.name(),
+        row.in_flight,
+        row.peak,
+        row.queued,
+        row.tally.bulkhead_full,
+    )
+}
+
+fn retries_line(row: &ToolRow) -> String {
+    let tally = &row.tally;
+    format!(
+        "{}: {} for {}; {} by the gateway, {} by clients, {} by agents; {} failed, {} got a fallback",
+        row.name(),
+        format::count_noun(tally.requests(), "request"),
+        format::count_noun(tally.calls, "call"),
+        format::count_noun(tally.retries, "retry").replace("retrys", "retries"),
+        tally.client_retries,
+        tally.repeats,
+        tally.failed,
+        tally.degraded(),
+    )
+}
+
+fn agent_lines(agents: &AgentsFold) -> Vec<String> {
+    let in_control = agents.in_control.as_ref();
+    let rows = agents.agents.iter();
+    rows.map(|row| {
+        let state = match row.state {
+            AgentState::Idle => "unused",
+            AgentState::Running => "at work",
+            AgentState::Done => "done",
+            AgentState::Failed => "failed",
+            AgentState::Cancelled => "cancelled",
+        };
+        let turns = format::count_noun(row.turns.into(), "turn");
+        let (calls, time) = (row.calls, duration_text(row.work_time));
+        let control = if in_control == Some(&row.name) { ", in control" } else { "" };
+        let calls = format::count_noun(calls.into(), "model call");
+        format!("{}: {state}{control}, {turns}, {calls}, {time} at work", row.name)
+    })
+    .collect()
+}
+
+fn hop_lines(agents: &AgentsFold, world: &World) -> Vec<String> {
+    let progress = &world.progress;
+    agents
+        .hops
+        .iter()
+        .enumerate()
+        .map(|(at, hop)| {
+            let from = hop.from.as_ref().map_or("the user", |from| from.as_str());
+            let what = match (hop.kind, &hop.state) {
+                (HopKind::Start, _) => format!("starts with {}", hop.to),
+                (HopKind::Handoff, HopState::Refused(_)) => {
+                    format!("{from} may not hand over to {}", hop.to)
+                }
+                (HopKind::Handoff, _) => format!("{from} hands over to {}", hop.to),
+                (HopKind::Consult, _) => format!("{from} consults {}", hop.to),
+            };
+            let state = match &hop.state {
+                HopState::Running => "at work".to_owned(),
+                HopState::Done => "answered".to_owned(),
+                HopState::HandedOver => "handed over".to_owned(),
+                HopState::Degraded { reason, .. } => format!("fallback: {}", reason.phrase()),
+                HopState::Failed(reason) => format!("failed: {}", reason.phrase()),
+                HopState::Refused(_) => "refused".to_owned(),
+            };
+            let took = hop.until.map(|until| {
+                format!(" after {}", duration_text(progress.active_between(hop.at, until)))
+            });
+            let message = hop.message.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            let time = time_in_run(progress.run_time(hop.at));
+            let (number, took) = (at + 1, took.unwrap_or_default());
+            let line = format!("hop {number} at {time}: {what}, {state}{took}{message}");
+            line.split_whitespace().collect::<Vec<_>>().join(" ")
+        })
+        .collect()
+}
+
+fn source_lines(research: &Research) -> Vec<String> {
+    let plan = &research.plan;
+    let sources = research.sources.iter();
+    sources
+        .map(|row| {
+            let mut parts = vec![source_state(row).into_owned()];
+            parts.extend(trust(row, plan).map(|it| format!("trust {it}")));
+            let age = age_text(row, plan);
+            parts.extend((!age.is_empty()).then(|| format!("age {}", age.replace(" d", " days"))));
+            parts.extend(row.found.score.map(|it| format!("score {it}")));
+            format!("source {}: {}, {}: {}", row.no, row.title(), row.address(), parts.join(", "))
+        })
+        .collect()
+}
+
+fn route_lines(router: &Router, world: &World) -> Vec<String> {
+    let routes = router.plan.routes.iter();
+    routes
+        .map(|route| {
+            let claimed = router.proposed.as_ref().and_then(|it| it.confidence_in(&route.agent));
+            let claimed = claimed.map(|it| format!("confidence {it} claimed"));
+            let state = route_state(router, &route.agent, &world.run);
+            let parts: Vec<String> =
+                claimed.into_iter().chain((!state.is_empty()).then(|| state.to_string())).collect();
+            match parts.is_empty() {
+                true => format!("{}: no claim", route.agent),
+                false => format!("{}: {}", route.agent, parts.join(", ")),
+            }
+        })
+        .collect()
+}
+
+fn task_lines(orchestrator: &Orchestrator, world: &World) -> Vec<String> {
+    let tasks = orchestrator.tasks.iter();
+    tasks
+        .map(|row| {
+            let took = row.opened.zip(row.closed).map(|(opened, closed)| {
+                format!(" after {}", duration_text(world.progress.active_between(opened, closed)))
+            });
+            let attempts = format::count_noun(row.attempts_used.into(), "attempt");
+            let cause = task_cause(row).map(|cause| format!(": {cause}")).unwrap_or_default();
+            format!(
+                "{} {}: {}{}, {attempts}{cause}",
+                row.task.id,
+                row.task.worker,
+                state_word(row.state),
+                took.unwrap_or_default(),
+            )
+        })
+        .collect()
 }
 
 fn has_pane(page: &RunPage, name: &str) -> bool {

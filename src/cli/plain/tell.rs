@@ -3,27 +3,33 @@
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::PlainLoop;
-use super::answers::how_to_answer;
+use super::answers::{how_to_answer, question_name, question_text};
+use crate::base::time::duration_text;
 use crate::base::visible::{visible, visible_within};
-use crate::cli::people::question_lines;
 use crate::cli::streams::{Stdout, TextStream, stdout_data};
+use crate::log::event::kind::{BreakerStage, Subject};
 use crate::log::event::{Event, EventKind, RunId, World};
 use crate::log::world::RunState;
 use crate::screen::form::{FieldId, FieldValue, FormSection, LaunchForm};
 use crate::screen::questions::open_questions;
 use crate::screen::run::RunPage;
+use crate::screen::run::views::tools::summary::faults_text;
 use crate::screen::state::ActiveScreen;
 use crate::screen::text::ascii_text;
 use crate::screen::windows::Overlay;
-use crate::words::comparison::runs::comparison_text;
+use crate::words::comparison::DifferentEvent;
+use crate::words::comparison::runs::ComparedRuns;
 use crate::words::format;
 use crate::words::glyph::{Glyph, Glyphs};
 use crate::words::headless;
 use crate::words::patterns::words_of;
-use crate::words::sentence::{PLACES, places, sentence};
+use crate::words::question::about;
+use crate::words::sentence::{PLACES, Stated, places, sentence};
 use crate::words::styled::StyledLine;
+use crate::words::tool_sentence::breaker_state;
 use crate::words::verdict::stop_lead;
 
 /// Most characters of the line of an event; `inspect` has the rest.
@@ -33,6 +39,8 @@ const LINE_CHARS: usize = 300;
 const MAX_LINES: usize = 400;
 /// How many of a longer batch are printed.
 const LAST_LINES: usize = 20;
+/// Differences of two runs that are printed, if not all are asked about.
+const DIFFERENCES: usize = 20;
 
 /// Which events are printed as they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +61,13 @@ pub(super) struct Out {
     to: TextStream<Stdout>,
     ascii: bool,
     broken: Option<io::Error>,
+    /// How many lines were printed.
+    pub(super) lines: u64,
 }
 
 impl Out {
     pub(super) fn new(ascii: bool) -> Self {
-        Self { to: TextStream::new(stdout_data(), false), ascii, broken: None }
+        Self { to: TextStream::new(stdout_data(), false), ascii, broken: None, lines: 0 }
     }
 
     pub(super) fn is_broken(&self) -> bool {
@@ -69,6 +79,7 @@ impl Out {
         if self.broken.is_some() {
             return;
         }
+        self.lines += 1;
         let text = visible(text.trim_end());
         let written = match self.ascii {
             true => self.to.text(&(ascii_text(&text) + "\n")),
@@ -117,11 +128,58 @@ pub(super) fn event_line(event: &Event, world: &World, text: &str) -> String {
     let (number, time) = (event.seq.0 + 1, world.progress.run_time(event.at));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = visible_within(&text, LINE_CHARS);
-    let more = match text.chars().count() > LINE_CHARS {
+    let more = match text.chars().count() > LINE_CHARS || text.ends_with('…') {
         true => format!(" (inspect {number} has the rest)"),
         false => String::new(),
     };
     format!("{number} {} {said}{more}", format::time_in_run(time))
+}
+
+/// What an event says, as a line of the events prints it.
+pub(super) fn event_text(event: &Event, world: &World) -> String {
+    let said = sentence(event, world);
+    let text = match said.stated {
+        Some(Stated::Stance(stance, confidence)) => {
+            let round = said.round.map(|round| format!(", round {round}")).unwrap_or_default();
+            let (who, text) = (&said.subject, spoken(&said.full_text()));
+            format!("{who}{round}: {stance}, confidence {confidence}. {text}")
+        }
+        _ => without_round(&said.line()),
+    };
+    with_arguments(text, event, world)
+}
+
+/// The line of an event that belongs to no round has a sign in its place.
+fn without_round(line: &str) -> String {
+    line.strip_prefix("--").unwrap_or(line).trim_start().to_owned()
+}
+
+/// Line ends in what was said are blanks.
+fn spoken(text: &str) -> String {
+    text.replace('\u{240a}', " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A call that an approval from before has let through is named with its arguments.
+fn with_arguments(text: String, event: &Event, world: &World) -> String {
+    let EventKind::QuestionAnswered(answered) = &event.kind else { return text };
+    let ended = world.questions.ended().iter().rfind(|it| it.question.asked.id == answered.id);
+    match ended.map(|ended| &ended.question.asked) {
+        Some(asked) if asked.by_rule => format!("{text}: {}", about(&asked.subject)),
+        _ => text,
+    }
+}
+
+/// The lines of an event that is notable.
+fn notable_lines(event: &Event, world: &World) -> Vec<String> {
+    let said = sentence(event, world);
+    let lines = headless::lines(event, world);
+    if let (Some(Stated::Stance(stance, confidence)), [_]) = (said.stated, &lines[..]) {
+        let text = spoken(&said.full_text());
+        let text = format!("{}: {stance}, confidence {confidence}. {text}", said.subject);
+        return vec![text];
+    }
+    let lines = lines.iter().map(|line| spoken(&plain_line(line)));
+    lines.map(|line| with_arguments(line, event, world)).collect()
 }
 
 /// How far a run is, in words.
@@ -165,10 +223,8 @@ impl PlainLoop {
             }
             let texts: Vec<String> = match self.level {
                 LineLevel::Off => Vec::new(),
-                LineLevel::Notable => {
-                    headless::lines(event, &told.world).iter().map(plain_line).collect()
-                }
-                LineLevel::All => vec![sentence(event, &told.world).line()],
+                LineLevel::Notable => notable_lines(event, &told.world),
+                LineLevel::All => vec![event_text(event, &told.world)],
             };
             lines.extend(texts.iter().map(|text| event_line(event, &told.world, text)));
         }
@@ -183,6 +239,9 @@ impl PlainLoop {
         lines.iter().skip(skipped).for_each(|line| self.out.line(line));
         if has_ended {
             self.told.remove(run);
+            if is_shown {
+                self.out.line("show outcome reads it");
+            }
         }
     }
 
@@ -214,10 +273,79 @@ impl PlainLoop {
                 _ => format!("live: {}", live.join(", ")),
             };
             let scenarios = self.state.scenarios.len();
-            return self.out.line(&format!("home: {scenarios} scenarios, {runs}"));
+            self.out.line(&format!("home: {scenarios} scenarios, {runs}"));
+            return self.tell_waiting();
         };
-        let lines = run_lines(page);
+        let lines = self.status_lines(page);
         lines.iter().for_each(|line| self.out.line(line));
+        self.tell_waiting();
+    }
+
+    /// Prints what waits for the next line: a question of the program, or a form.
+    fn tell_waiting(&mut self) {
+        if let Some(what) = self.pending() {
+            return self.out.line(&format!("type yes or no: {what}"));
+        }
+        if let Some(Overlay::Form(form)) = self.state.overlays.last() {
+            let name = &form.entry.name;
+            self.out.line(&format!(
+                "a form of {name} is open: form prints it, start or cancel ends it"
+            ));
+        }
+    }
+
+    /// A run in a few lines, with what holds it up and what was changed in it.
+    pub(super) fn status_lines(&self, page: &RunPage) -> Vec<String> {
+        let mut lines = run_lines(page);
+        let world = page.shown();
+        let steps = words_of(world).map(|words| words.progress(world));
+        let progress = steps.and_then(|progress| progress.text).unwrap_or_default();
+        if world.progress.is_live() && !progress.is_empty() {
+            lines.push(progress.replace('/', " of "));
+        }
+        if world.progress.is_live() {
+            let asked =
+                world.questions.open().map(|it| format!("{} ({})", it.asked.who, it.asked.id));
+            let asked: Vec<String> = asked.map(|it| it.replace("(q", "(question ")).collect();
+            if !asked.is_empty() {
+                lines.push(format!("waits for {}; questions lists them", asked.join(", ")));
+            }
+            let calling = world.tools.rows().iter().filter(|row| row.in_flight > 0);
+            let calling = calling.map(|row| {
+                format!("{} of {}", format::count_noun(row.in_flight.into(), "call"), row.name())
+            });
+            let calling: Vec<String> = calling.collect();
+            if !calling.is_empty() {
+                lines.push(format!("in flight: {}", calling.join(", ")));
+            }
+        }
+        let stages =
+            world.tools.rows().iter().filter(|row| {
+                row.head.limits.breaker.is_some() && row.breaker != BreakerStage::Closed
+            });
+        let stages = stages.map(|row| format!("{} {}", row.name(), breaker_state(row.breaker)));
+        let stages: Vec<String> = stages.collect();
+        if !stages.is_empty() {
+            lines.push(format!("breakers: {}", stages.join(", ")));
+        }
+        let faults = world.tools.rows().iter();
+        let faults = faults.filter_map(|row| Some(format!("{} {}", row.name(), faults_text(row)?)));
+        let faults: Vec<String> = faults.collect();
+        if !faults.is_empty() {
+            lines.push(format!("injected faults: {}", faults.join("; ")));
+        }
+        for flag in &world.settings.flags {
+            if let Some(on) = self.state.pending_flags.pending_position(page.id(), &flag.name) {
+                let to = if on { "on" } else { "off" };
+                lines.push(format!("flag {} will be {to} at the next boundary", flag.name));
+            }
+        }
+        let breakpoints = world.settings.breakpoints.iter().map(ToString::to_string);
+        let breakpoints: Vec<String> = breakpoints.collect();
+        if !breakpoints.is_empty() && world.progress.is_live() {
+            lines.push(format!("pauses at {}", breakpoints.join(", ")));
+        }
+        lines
     }
 
     /// Prints that a wait is over.
@@ -250,11 +378,9 @@ impl PlainLoop {
                 lines.iter().for_each(|line| self.out.line(line));
             }
             Some(Overlay::Comparison(view)) => {
-                let compared = &view.compared;
-                let text = comparison_text(&compared.comparison, &compared.runs, &|_, text| {
-                    text.to_owned()
-                });
-                self.out.block(&text);
+                let most = if self.compares_all { usize::MAX } else { DIFFERENCES };
+                let lines = comparison_lines(&view.compared, most);
+                lines.iter().for_each(|line| self.out.line(line));
                 self.state.overlays.pop();
                 self.window = None;
             }
@@ -262,16 +388,25 @@ impl PlainLoop {
         }
     }
 
-    /// Prints questions that were asked since.
+    /// Prints questions that were asked since. One that a rule answers is no question to anybody.
     fn tell_questions(&mut self) {
         let open: Vec<_> = open_questions(&self.state.runs)
+            .filter(|it| !it.question.asked.by_rule)
             .map(|it| (it.key(), Arc::clone(&it.question.asked)))
             .collect();
         for (key, asked) in &open {
             if self.questions.insert(key.clone()) {
-                self.out.line(&format!("question {} of {}:", asked.id.0, key.run));
-                question_lines(asked).iter().for_each(|line| self.out.line(line));
-                self.out.line(&how_to_answer(asked));
+                let mut lines = question_text(asked);
+                if let Some(first) = lines.first_mut() {
+                    *first = format!("{} {first}", question_name(key));
+                }
+                lines.push(how_to_answer(key, asked, self.is_here(key)));
+                if matches!(asked.subject, Subject::Seat { .. } | Subject::Decision { .. }) {
+                    let (run, id) = (&key.run, key.id.0);
+                    let about = "the goal, the facts and what the others said";
+                    lines.push(format!("question {run} {id} prints {about}"));
+                }
+                lines.iter().for_each(|line| self.out.line(line));
             }
         }
         self.questions.retain(|key| open.iter().any(|(it, _)| it == key));
@@ -296,6 +431,72 @@ impl PlainLoop {
     }
 }
 
+/// Two runs in words: how each ended, where they differ first, and at most so many differences.
+fn comparison_lines(compared: &ComparedRuns, most: usize) -> Vec<String> {
+    let [left, right] = &compared.runs;
+    let found = &compared.comparison;
+    let mut lines: Vec<String> = compared
+        .runs
+        .iter()
+        .map(|run| {
+            let ended = run.stop_reason.as_deref().unwrap_or("not ended");
+            let took = duration_text(Duration::from_millis(run.elapsed_ms));
+            let (result, tokens) = (&run.result, format::count(run.tokens));
+            format!("{} ({}): {ended}, {result}, {took}, {tokens} tokens", run.run, run.scenario)
+        })
+        .collect();
+    if found.is_same() {
+        lines.push("nothing differs but ids and times".to_owned());
+        return lines;
+    }
+    let equal = format::count_noun(found.equal as u64, "event");
+    lines.push(match found.differences.first() {
+        Some(first) => {
+            let (place, kind) = (first.place(), first.kind_name());
+            format!("{equal} are equal; they differ first in {place}, {kind}")
+        }
+        None => format!("{equal} are equal; only the settings differ"),
+    });
+    let side = |text: &str| match text {
+        "" => "nothing".to_owned(),
+        text => visible_within(&spoken(&without_round(text)), LINE_CHARS),
+    };
+    let both = |one: &str, other: &str| {
+        format!("{} has {}; {} has {}", left.run, side(one), right.run, side(other))
+    };
+    for it in &found.setup {
+        lines.push(format!("started with {}: {}", it.what, both(&it.left, &it.right)));
+    }
+    let (first, rest) = match found.differences.split_first() {
+        Some((first, rest)) => (Some(first), rest),
+        None => (None, &[][..]),
+    };
+    let all = first.into_iter().chain(rest.iter().filter(|it| it.is_telling()));
+    let count = all.clone().count();
+    for (at, it) in all.take(most).enumerate() {
+        let place = format!("difference {} in {}, {}", at + 1, it.place(), it.kind_name());
+        let line = |side: &Option<DifferentEvent>| {
+            side.as_ref().map(|side| side.line.clone()).unwrap_or_default()
+        };
+        match it.fields.first() {
+            None => lines.push(format!("{place}: {}", both(&line(&it.left), &line(&it.right)))),
+            Some(field) => {
+                let more = match it.fields.len() - 1 {
+                    0 => String::new(),
+                    more => format!("; and {} more", format::count_noun(more as u64, "field")),
+                };
+                let said = both(&field.left, &field.right);
+                lines.push(format!("{place}, {}: {said}{more}", field.name));
+            }
+        }
+    }
+    if count > most {
+        let (left, right) = (&left.run, &right.run);
+        lines.push(format!("{most} of {count}; compare {left} {right} all prints all"));
+    }
+    lines
+}
+
 /// A run in a few lines: what it is, how far it is, what it used.
 pub(super) fn run_lines(page: &RunPage) -> Vec<String> {
     let world = page.shown();
@@ -313,17 +514,10 @@ pub(super) fn run_lines(page: &RunPage) -> Vec<String> {
         let _ = write!(state, ", played by {by}");
     }
     lines.push(state);
-    if let Some(words) = words_of(world) {
+    if let Some(words) = words_of(world).filter(|_| !world.progress.is_live()) {
         let parts = words.summary(world);
         let summary = plain_line(&StyledLine { parts, label: None });
         lines.extend((!summary.is_empty()).then_some(summary));
-    }
-    let open = world.questions.open().len();
-    if world.progress.is_live() && open > 0 {
-        lines.push(format!(
-            "{}; questions lists them",
-            format::count_noun(open as u64, "open question")
-        ));
     }
     lines
 }

@@ -21,6 +21,14 @@ worded! { WordGroup + ALL {
     Look = "Look (never changes a run)", Keep = "Runs and files", Program = "The program",
 } }
 
+impl WordGroup {
+    /// The word that `help` takes for it.
+    pub(super) fn section(self) -> String {
+        let words = self.word().trim_start_matches("The ");
+        words.split_whitespace().next().unwrap_or_default().to_lowercase()
+    }
+}
+
 /// What a word does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
@@ -124,7 +132,7 @@ pub static WORDS: &[Word] = &[
     word("start", "[SCENARIO]", Does::Start, "start a scenario by its name or number; alone, start what the form describes", Begin, &[Action::Open, Action::Start]),
     word("new", "[SCENARIO]", Does::New, "open the launch form: goal, inputs, flags, limits, model", Begin, &[Action::NewRun]),
     word("form", "", Does::Form, "print the open form again", Begin, &[]),
-    word("set", "FIELD [VALUE]", Does::Set, "fill in a field of the form, by its number or name; without a value its lines follow, and a line with a single point ends them", Begin, &[Action::Press]),
+    word("set", "FIELD [VALUE]", Does::Set, "fill in a field of the form, by its number or name; a text without a value is typed on the lines that follow", Begin, &[Action::Press]),
     word("models", "", Does::Models, "the models that the form offers; set 'Model' to one of them", Begin, &[Action::Take]),
     word("command", "", Does::CommandLine, "the command line that does what the form does", Begin, &[]),
     word("cancel", "", Does::Cancel, "close the form, or leave an answer unsent", Begin, &[Action::Cancel]),
@@ -136,49 +144,49 @@ pub static WORDS: &[Word] = &[
     word("resume", "[all]", Does::Resume, "resume; continue a run that was interrupted", Steer, &[Action::PauseResume, Action::PauseAll]),
     word("step", "", Does::Step, "step to the next boundary", Steer, &[Action::Step]),
     word("step-round", "", Does::StepRound, "run to the next round", Steer, &[Action::StepRound]),
-    word("break", "[BOUNDARY] [off]", Does::Break, "pause at a boundary, such as round:2; alone, at the next round or dispatch", Steer, &[Action::Breakpoint]),
+    word("break", "[BOUNDARY] [off]", Does::Break, "pause at a boundary, such as round:2; alone, at the next round or dispatch, or no longer", Steer, &[Action::Breakpoint]),
     word("flags", "", Does::Flags, "the flags, and what a switch would change", Steer, &[Action::Flags]),
     word("flag", "NAME on|off", Does::Flag, "switch a flag at the next boundary", Steer, &[Action::Toggle]),
     word("undo", "", Does::Undo, "undo the last flag change; without one, bring back the run that was removed last", Steer, &[Action::Undo]),
-    word("faults", "[TOOL]", Does::Faults, "faults and limits of a tool, or of all", Steer, &[Action::Faults]),
+    word("faults", "[TOOL]", Does::Faults, "the faults that are injected; of one tool, its limits too", Steer, &[Action::Faults]),
     word("fault", "TOOL KIND [VALUE|off]", Does::Fault, "inject a fault, or remove it: latency MS, errors PERCENT[:STATUS], hang, malformed, reset", Steer, &[Action::Toggle, Action::More, Action::Less]),
     word("limit", "TOOL LIMIT VALUE", Does::Limit, "change a limit; 'faults TOOL' names them", Steer, &[Action::More, Action::Less]),
     word("parallel", "N", Does::Parallel, "how many tasks run at a time", Steer, &[Action::More, Action::Less]),
-    word("breaker", "TOOL trip|hold|reset|disable", Does::Breaker, "trip it (it opens, then cools down), hold it open, close it and reset its count, or switch it off", Steer, &[Action::BreakerTrip, Action::BreakerHold, Action::BreakerReset, Action::BreakerDisable]),
+    word("breaker", "[TOOL] [trip|hold|reset|disable]", Does::Breaker, "trip it (it opens, then cools down), hold it open, close it and reset its count, or switch it off; alone, the state of the breakers", Steer, &[Action::BreakerTrip, Action::BreakerHold, Action::BreakerReset, Action::BreakerDisable]),
     word("members", "", Does::Members, "the members of each swarm, and who could join", Steer, &[Action::Members]),
     word("member", "AGENT join|leave [SWARM]", Does::Member, "let an agent join a swarm or leave it", Steer, &[Action::Toggle]),
-    word("say", "[TEXT]", Does::Say, "send the session's next message, now or once the run has ended; to a watched program, a line of its input; without a text its lines follow, ended by a point", Steer, &[Action::Message, Action::Send]),
+    word("say", "[TEXT]", Does::Say, "send the session's next message, now or once the run has ended; to a watched program, a line of its input; without a text it is typed on the lines that follow", Steer, &[Action::Message, Action::Send]),
     word("unsay", "", Does::Unsay, "withdraw the queued message", Steer, &[Action::Clear]),
     word("kill", "[all]", Does::Kill, "end this run; all: every live run", Steer, &[Action::Kill]),
     word("fork", "[RUN]", Does::Fork, "a new run continues from a boundary of this one: opens its form", Steer, &[Action::Fork]),
     word("rerun", "[RUN]", Does::Rerun, "start a run with the settings of this one", Steer, &[Action::Rerun]),
 
     word("questions", "", Does::Questions, "the open questions of all runs, and the approvals that runs remember", Ask, &[Action::Inbox, Action::NextQuestion, Action::PrevQuestion]),
-    word("question", "N", Does::Question, "a question in full, and how to answer it", Ask, &[Action::OpenCard]),
-    word("answer", "N [ANSWER]", Does::AnswerQuestion, "answer it: yes, no WHY, a choice or its number, a text; edit: field by field; always: yes, also to equal calls from now on; alike: yes to all open ones like it; json OBJECT; alone, it asks for what is needed", Ask, &[
+    word("question", "[RUN] N", Does::Question, "a question in full, with what somebody reads who answers it, and how to answer it", Ask, &[Action::OpenCard]),
+    word("answer", "[RUN] N [ANSWER]", Does::AnswerQuestion, "answer it: yes, no, no and a reason, a choice or its number, a text; edit: field by field; always: yes, and every later call of this tool by this agent, with any arguments; alike: yes to all open ones like it; json OBJECT; alone, it asks for what is needed", Ask, &[
         Action::Approve, Action::Deny, Action::Pick(0), Action::EditAnswer, Action::EditJson, Action::Submit, Action::Remember, Action::ApproveMarked, Action::Mark,
     ]),
-    word("suggest", "N", Does::Suggest, "what the script of the scenario would answer", Ask, &[Action::Suggest]),
+    word("suggest", "[RUN] N", Does::Suggest, "what the script of the scenario would answer", Ask, &[Action::Suggest]),
     word("withdraw", "N", Does::Withdraw, "forget the remembered approval of question N: such calls are asked about again", Ask, &[Action::WithdrawApproval]),
     word("yes", "", Does::Yes, "yes, do it", Ask, &[Action::Confirm, Action::Agree]),
     word("no", "", Does::No, "no, leave it", Ask, &[Action::Decline]),
 
-    word("status", "", Does::Status, "where you are and how far the run is; an empty line does the same", Look, &[]),
-    word("show", "[WHAT]", Does::Show, "a pane as text, or the outcome; alone, what there is", Look, &[Action::Pane(0)]),
+    word("status", "", Does::Status, "where you are, how far the run is, and what waits for you; an empty line does the same", Look, &[]),
+    word("show", "[WHAT] [NAME]", Does::Show, "a part of the run as lines, or the outcome; with a name one item of it, such as show tool llm; alone, what there is", Look, &[Action::Pane(0)]),
     word("tools", "", Does::Tools, "the tools with their breakers, calls and errors; show has the panes bulkheads and retries", Look, &[Action::Tools]),
-    word("events", "[all] [COUNT] [FILTER]", Does::Events, "the last 20 notable events, or more, or all of them; or those with these words, or for which a condition in CEL holds", Look, &[Action::Filter]),
+    word("events", "[all] [COUNT] [FILTER]", Does::Events, "the last 20 notable events, or COUNT of them, or of all; of those with these words, or for which a condition in CEL holds", Look, &[Action::Filter]),
     word("lines", "notable|all|off", Does::Lines, "which events are printed as they come", Look, &[Action::EventLevel]),
-    word("inspect", "N [prompt|reply|raw|timing]", Does::Inspect, "event N in full, or the call that it belongs to", Look, &[Action::Inspect]),
-    word("prompt", "N", Does::Prompt, "the exact prompt of the call of event N", Look, &[Action::Prompt]),
-    word("raw", "N", Does::Raw, "event N as JSON", Look, &[Action::Raw]),
+    word("inspect", "N [prompt|reply|raw|timing]", Does::Inspect, "event N with its reply; its prompt, its JSON or its times", Look, &[Action::Inspect]),
+    word("prompt", "N|NAME", Does::Prompt, "the exact prompt of the call of event N, or the last one of a seat or an agent", Look, &[Action::Prompt]),
+    word("raw", "N", Does::Raw, "event N as JSON, where seq counts from 0", Look, &[Action::Raw]),
     word("cause", "N", Does::Cause, "the event that caused event N; in research, the quote", Look, &[Action::Cause]),
-    word("at", "[MOMENT]", Does::At, "look at an earlier moment: a boundary, a time such as 4.5s, #N for event N, back, forward, mark back, mark forward; live: the present again; alone, the boundaries", Look, &[Action::ScrubBack, Action::ScrubForward, Action::MarkBack, Action::MarkForward, Action::Bottom]),
-    word("compare", "[RUN] [RUN]", Does::Compare, "compare this run with another one, or two runs; alone, a fork with its parent", Look, &[Action::Compare]),
+    word("at", "[MOMENT]", Does::At, "look at an earlier moment: a boundary or its number, a time such as 4.5s, #N for event N, back, forward, mark back, mark forward; live: the present again; alone, the boundaries with their numbers", Look, &[Action::ScrubBack, Action::ScrubForward, Action::MarkBack, Action::MarkForward, Action::Bottom]),
+    word("compare", "[RUN] [RUN] [all]", Does::Compare, "compare this run with another one, or two runs; alone, a fork with its parent; all: every difference", Look, &[Action::Compare]),
 
-    word("runs", "[WORDS]", Does::Runs, "list the runs of this session and the kept ones, or those with these words (said:WORD, status:failed)", Keep, &[Action::Filter, Action::Apply]),
+    word("runs", "[WORDS]", Does::Runs, "list and number the runs of this session and the kept ones, or those with these words (said:WORD, status:failed)", Keep, &[Action::Filter, Action::Apply]),
     word("search", "WORDS", Does::Search, "list the runs in which these words were said", Keep, &[Action::Filter]),
     word("sort", "newest|cost|tokens|time|status", Does::Sort, "sort the list of runs", Keep, &[Action::Sort]),
-    word("open", "RUN", Does::Open, "go to a run, by its id or its number in the list; a kept one is read", Keep, &[Action::Open]),
+    word("open", "RUN", Does::Open, "go to a run, by its id, its number in the list that was printed last, or last; a kept one is read", Keep, &[Action::Open]),
     word("previous", "", Does::Previous, "go to the run below this one in the list", Keep, &[Action::PrevRun]),
     word("next", "", Does::Next, "go to the run above this one in the list", Keep, &[Action::NextRun]),
     word("home", "", Does::Home, "leave the run, which continues", Keep, &[Action::Back]),
@@ -189,7 +197,7 @@ pub static WORDS: &[Word] = &[
     word("remove", "RUN", Does::Remove, "remove a kept run; undo brings it back", Keep, &[Action::Remove]),
 
     word("wait", "[N]", Does::Wait, "read the next line only when the run has ended, is paused or waits for you, or has event N", Program, &[]),
-    word("help", "[WORD]", Does::Help, "the words, or what one of them does", Program, &[Action::Help, Action::Commands, Action::Choose]),
+    word("help", "[WORD|SECTION]", Does::Help, "the sections with their words, the lines of a section, or what a word does with an example", Program, &[Action::Help, Action::Commands, Action::Choose]),
     word("suspend", "", Does::Suspend, "suspend the program; live runs pause", Program, &[Action::Suspend]),
     word("quit", "", Does::Quit, "quit; asks when a run is live", Program, &[Action::Quit]),
 ];
@@ -214,6 +222,35 @@ pub static NO_WORD: &[(Action, &str)] = &[
     (Action::Tour, "it explains keys: help lists the words"),
     (Action::Interrupt, "Ctrl-C is no word: it ends the run, and twice it quits"),
 ];
+
+/// Whether a word only prints: it may be typed while a question is open.
+pub(super) fn only_reads(does: Does) -> bool {
+    matches!(
+        does,
+        Does::Scenarios
+            | Does::Form
+            | Does::Models
+            | Does::CommandLine
+            | Does::Flags
+            | Does::Faults
+            | Does::Members
+            | Does::Questions
+            | Does::Question
+            | Does::Status
+            | Does::Show
+            | Does::Tools
+            | Does::Events
+            | Does::Lines
+            | Does::Inspect
+            | Does::Prompt
+            | Does::Raw
+            | Does::Cause
+            | Does::Runs
+            | Does::Search
+            | Does::Wait
+            | Does::Help
+    )
+}
 
 /// The word for an action, for sentences that name its key.
 pub fn word_of(action: Action) -> Option<&'static str> {
@@ -252,7 +289,26 @@ impl Word {
     pub fn usage(&self) -> String {
         format!("{} {}", self.word, self.takes).trim_end().to_owned()
     }
+
+    /// A line as it may be typed.
+    pub fn example(&self) -> &'static str {
+        let example = EXAMPLES.iter().find(|it| it.split(' ').next() == Some(self.word));
+        example.copied().unwrap_or(self.word)
+    }
 }
+
+/// A line for each word that takes something.
+#[rustfmt::skip]
+const EXAMPLES: &[&str] = &[
+    "scenarios checkout", "start checkout-launch", "new checkout-launch", "set goal Decide on Monday",
+    "template team", "edit checkout-launch", "pause all", "resume", "break round:2", "flag legal_analyst on",
+    "faults llm", "fault llm errors 20:503", "limit llm timeout_ms 800", "parallel 2", "breaker llm trip",
+    "member billing join", "say And what does it cost?", "kill all", "fork last", "rerun last",
+    "question 2", "answer 2 no, too much", "suggest 2", "withdraw 2", "show tool llm", "events 40 retry",
+    "lines all", "inspect 14 prompt", "prompt 14", "raw 14", "cause 14", "at round:2", "compare 1 2",
+    "runs status:failed", "search refund", "sort cost", "open 2", "save outcome", "pin last", "remove 3",
+    "wait 40", "help flag",
+];
 
 /// The words and the reasons, for the documents.
 #[cfg(test)]
@@ -322,6 +378,7 @@ mod tests {
             assert!(WORDS[..at].iter().all(|other| other.word != word.word), "{}", word.word);
             assert!(word.word.bytes().all(|it| it.is_ascii_lowercase() || it == b'-'));
             assert!(!word.help.is_empty() && !word.help.ends_with('.'), "{}", word.word);
+            assert!(word.takes.is_empty() || word.example().contains(' ') || word.word == "resume");
         }
     }
 }
