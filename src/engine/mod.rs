@@ -296,7 +296,7 @@ impl Engine {
     }
 
     /// Leaves the runs as they are at the end of the program: they are interrupted, and can be continued.
-    pub fn leave_runs(&self) {
+    pub(crate) fn leave_runs(&self) {
         self.shared.leaves_runs.store(true, Ordering::Relaxed);
     }
 

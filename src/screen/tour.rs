@@ -154,7 +154,7 @@ pub fn begin(state: &mut AppState) -> Option<LaunchRequest> {
     })
 }
 
-/// The key of the tour on the first screen: a tour that was left goes on where it was, while its run lasts.
+/// The key of the tour on the first screen: a tour that was left continues where it was, while its run lasts.
 pub(super) fn start(state: &mut AppState) -> Update {
     if let Some(left) = state.left_tour.take()
         && let Some(run) = left.run.clone().filter(|run| lasts(state, run))
@@ -179,7 +179,7 @@ fn lasts(state: &AppState, run: &RunId) -> bool {
     state.run(run).is_some_and(|page| page.world().progress.stage != RunState::Closed)
 }
 
-/// Ends the tour and says how it goes on.
+/// Ends the tour and says how to continue it.
 fn end(state: &mut AppState) -> bool {
     let Some(tour) = state.tour.take() else { return false };
     let lasting = tour.run.as_ref().filter(|run| lasts(state, run));
@@ -199,7 +199,7 @@ fn end(state: &mut AppState) -> bool {
         }
         (Some(place), Some(page)) => {
             let stage = &page.world().progress.stage;
-            let run = if waits(stage) { "is paused" } else { "goes on" };
+            let run = if waits(stage) { "is paused" } else { "continues" };
             let key = key_of(Action::Tour);
             format!("You left the tour at step {place}: {key}{home} continues it. Its run {run}.")
         }
@@ -286,7 +286,7 @@ fn lines(state: &AppState, step: TourStep) -> [&'static str; 2] {
     let has_ended = page.world().progress.stage == RunState::Closed;
     match state.overlays.last() {
         _ if has_ended && step.needs_live_run() => [
-            "The run has ended, and this step needs one that goes on.",
+            "The run has ended, and this step needs one that is open.",
             "{back} goes home; there {tour} starts the tour again.",
         ],
         None if page.context() == Context::Filter => {
@@ -355,8 +355,8 @@ fn on_page(page: &RunPage, step: TourStep) -> [&'static str; 2] {
             ["The run continues: {pause-or-resume} pauses it again. Then:", key_line(step)]
         }
         TourStep::Step => [
-            "{step} steps: the run goes on until its next round or call begins.",
-            "{step-round} would go on to the next round.",
+            "{step} steps: the run continues until its next round or call begins.",
+            "{step-round} would run to the next round.",
         ],
         TourStep::Flag => [
             "That was one step; {step} again would let the next call begin.",

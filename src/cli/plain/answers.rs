@@ -465,6 +465,11 @@ impl PlainLoop {
         }
     }
 
+    /// Whether the open question is that before quitting, with runs that can be left for later.
+    pub(super) fn has_later(&self) -> bool {
+        matches!(self.state.overlays.last(), Some(Overlay::Confirm(asked)) if asked.has_later())
+    }
+
     /// `yes` and `no`: the last question of the program.
     pub(super) fn say_yes_or_no(&mut self, yes: bool) {
         if let Some(Overlay::Confirm(asked)) = self.state.overlays.last() {

@@ -55,6 +55,9 @@ impl PlainLoop {
                 Ok((word, _)) if matches!(word.does, Does::Yes | Does::No | Does::Cancel) => {
                     return self.say_yes_or_no(word.does == Does::Yes);
                 }
+                Ok((word, _)) if word.does == Does::Later && self.has_later() => {
+                    return self.by(ByWord::Act(Action::Later));
+                }
                 Ok((word, _)) if only_reads(word.does) => {}
                 Ok((word, _)) => {
                     return self
@@ -255,6 +258,7 @@ impl PlainLoop {
                 }),
                 None => Err(usage(word)),
             },
+            Does::Later => self.out.line("later answers the question before quitting"),
             Does::Yes | Does::No => {
                 self.say_yes_or_no(word.does == Does::Yes);
                 Ok(())

@@ -70,6 +70,7 @@ pub enum Does {
     Withdraw,
     Yes,
     No,
+    Later,
     Status,
     Show,
     Tools,
@@ -170,6 +171,7 @@ pub static WORDS: &[Word] = &[
     word("withdraw", "N", Does::Withdraw, "forget the remembered approval of question N: such calls are asked about again", Ask, &[Action::WithdrawApproval]),
     word("yes", "", Does::Yes, "yes, do it", Ask, &[Action::Confirm, Action::Agree]),
     word("no", "", Does::No, "no, leave it", Ask, &[Action::Decline]),
+    word("later", "", Does::Later, "at the question before quitting: leave the live runs, and continue them later", Ask, &[Action::Later]),
 
     word("status", "", Does::Status, "where you are, how far the run is, and what waits for you; an empty line does the same", Look, &[]),
     word("show", "[WHAT] [NAME]", Does::Show, "a part of the run as lines, or the outcome; with a name one item of it, such as show tool llm; alone, what there is", Look, &[Action::Pane(0)]),

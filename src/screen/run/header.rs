@@ -427,7 +427,7 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
         }
         (RunState::Pausing { by: who, .. }, _) => {
             let open = world.tally.open();
-            // A step pauses too: what comes next is said, and by whom only if it was somebody else.
+            // A step pauses too: says what comes next, and names who asked for it if it was not you.
             let by = match who {
                 Initiator::You => String::new(),
                 _ => format!(", {}", who.phrase()),

@@ -197,7 +197,7 @@ fn escape_and_q_leave_tour() {
     tour.sees(&["Esc leave the tour"]);
     tour.dash.press("Esc");
     assert!(tour.step().is_none());
-    tour.sees(&["You left the tour at step 1/6: t on home continues it. Its run goes on."]);
+    tour.sees(&["You left the tour at step 1/6: t on home continues it. Its run continues."]);
     assert_eq!(tour.dash.state.strip_rows(), 0);
     let mut tour = TourDash::at(TourStep::Flag);
     tour.dash.text("fq");

@@ -235,7 +235,7 @@ impl fmt::Display for TaskWait {
         match *self {
             Self::Paused { attempt } => write!(f, "paused before attempt {attempt}"),
             Self::Slot { max } => write!(f, "for a slot (max {max})"),
-            Self::Held => f.write_str("for the run to go on"),
+            Self::Held => f.write_str("until the run continues"),
             Self::Retry { left } => {
                 write!(f, "for the next attempt in {}", time::duration_text(left))
             }
