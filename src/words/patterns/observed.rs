@@ -29,6 +29,7 @@ impl Narrate for Observed {
         let spans = run.spans.opened().saturating_sub(1);
         let short = if spans == 0 { String::new() } else { spans.to_string() };
         let text = match spans {
+            0 if run.progress.closed.is_some() => "no spans".to_owned(),
             0 => "waits for the first span".to_owned(),
             _ => format::count_noun(spans, "span"),
         };
@@ -106,7 +107,13 @@ impl Narrate for Observed {
 
     fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
         let mut verdict = RunVerdict::of(run, closed);
-        verdict.facts.push(format::count_noun(run.spans.opened().saturating_sub(1), "span"));
+        let spans = run.spans.opened().saturating_sub(1);
+        if spans == 0 && closed.reason.is_success() {
+            verdict.word = nothing_seen(self).into();
+            (verdict.glyph, verdict.role) = (Glyph::Alert, StyleRole::Notice);
+            return verdict;
+        }
+        verdict.facts.push(format::count_noun(spans, "span"));
         if self.failed > 0 {
             verdict.facts.push(format!("{} failed", self.failed));
         }
@@ -127,6 +134,14 @@ impl Narrate for Observed {
 
     fn longest_subject(&self, _run: &RunFold) -> usize {
         MAX_SUBJECT
+    }
+}
+
+/// That a program has ended well, and no span was received.
+pub fn nothing_seen(run: &Observed) -> &'static str {
+    match run.plan.command.is_empty() {
+        true => "nothing of an agent was seen",
+        false => "the program ended with exit code 0; nothing of an agent was seen",
     }
 }
 
