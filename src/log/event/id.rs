@@ -274,3 +274,20 @@ impl fmt::Display for BoundaryId {
         f.pad(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boundary_names_agent_not_path() {
+        for (id, name) in [
+            ("ask:1:pm", "call 1 of pm"),
+            ("ask:2:router/billing.1/invoice_clerk.1", "call 2 of invoice_clerk"),
+            ("ask:1:pm/devs.1/coder.2", "call 1 of coder.2"),
+            ("handoff:1:pm/devs.1/writer", "handoff 1 to writer"),
+        ] {
+            assert_eq!(BoundaryId::new(id).display_name(), name);
+        }
+    }
+}
