@@ -524,6 +524,8 @@ fn inbox_selects_run_on_screen() {
 #[test]
 fn draft_survives_closing_and_resize() {
     let mut dash = dash(80, 24);
+    shows(card(&mut dash, 1).press("e Down 5 Esc"), &["Draft kept: e continues it."]);
+    dash.press("Esc Esc");
     card(&mut dash, 0).press("n 'too much'");
     dash.send(Msg::Resize { cols: 120, rows: 36 });
     shows(&dash, &["too much"]);

@@ -119,7 +119,7 @@ pub fn render(card: &Card, state: &AppState, cx: &DrawContext, buf: &mut Buffer)
     if let Some(fields) = card.fields() {
         draw_fields(fields, cx, parts.fields, buf);
     }
-    prompt(card, state, cx, parts.prompt, buf);
+    prompt(card, cx, parts.prompt, buf);
 }
 
 /// Draws the fields; those above the focused one scroll out of view where there is no room.
@@ -182,15 +182,14 @@ fn draw_fields(fields: &AnswerFields, cx: &DrawContext, area: Rect, buf: &mut Bu
 }
 
 /// Draws what the next key does, or what is wrong.
-fn prompt(card: &Card, state: &AppState, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
+fn prompt(card: &Card, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
     let (text, role) = match &card.problem {
         Some(problem) => (format!("! {problem}"), StyleRole::Failed),
-        None if has_draft(card, state) => {
-            let edit = key_of(Action::EditAnswer);
-            (
-                format!("Draft kept: {edit} continues it. {}", prompt_text(card).0),
-                StyleRole::NeedsYou,
-            )
+        None if has_draft(card) => {
+            let (edit, keys) = (key_of(Action::EditAnswer), prompt_text(card).0);
+            let others = if keys.starts_with(&edit) { "" } else { &*keys };
+            let text = format!("Draft kept: {edit} continues it. {others}");
+            (text.trim_end().to_owned(), StyleRole::NeedsYou)
         }
         None => prompt_text(card),
     };
@@ -198,8 +197,9 @@ fn prompt(card: &Card, state: &AppState, cx: &DrawContext, row: Rect, buf: &mut 
 }
 
 /// Whether an answer was begun and left.
-fn has_draft(card: &Card, state: &AppState) -> bool {
-    matches!(card.step, CardStep::Reading) && state.inbox.drafts.contains_key(&card.key())
+fn has_draft(card: &Card) -> bool {
+    let reply = card.draft.reply.as_ref();
+    matches!(card.step, CardStep::Reading) && reply.is_some_and(|reply| reply.typed().is_some())
 }
 
 fn prompt_text(card: &Card) -> (String, StyleRole) {
@@ -278,7 +278,7 @@ fn reading_text(card: &Card) -> String {
     }
     match card.offers(Action::Pick(1)) {
         true => "The number of an answer chooses it.".to_owned(),
-        false => format!("{edit} continues the answer."),
+        false => format!("{edit} answers it."),
     }
 }
 
