@@ -280,7 +280,7 @@ fn live_text<'a>(run: &InspectedRun<'a>, attempt: &Span) -> Option<&'a PartialTe
     })
 }
 
-/// What an agent said in a turn that ended with a handoff, and to whom it handed over.
+/// What an agent said in a turn that ended with a handoff, and the agent that it handed over to.
 fn add_handover(run: &InspectedRun<'_>, document: &mut StyledText, call: SpanId) {
     let said = prompt_call(run.run, call);
     if let Some(reply) = reply(run.run, said).filter(|it| said != call && !it.text.is_empty()) {
@@ -302,7 +302,7 @@ fn add_handover(run: &InspectedRun<'_>, document: &mut StyledText, call: SpanId)
     document.text(StyleRole::Dim, &text);
 }
 
-/// Who has to answer before a call goes on.
+/// Who has to answer before a call continues.
 fn waits_for_answer(open: &OpenQuestion) -> String {
     format!("waits for {}: question {}", open.asked.who, open.asked.id)
 }
