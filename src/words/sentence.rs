@@ -12,7 +12,7 @@ use super::styled::{Badge, StyleRole};
 use super::tool_sentence::fill_tool_sentence;
 use super::verdict::{place_after, run_lead};
 use super::{badges, format, question};
-use crate::base::time;
+use crate::base::time::{self, millis};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{
@@ -297,6 +297,12 @@ fn fill<'a>(
             it.set(StyleRole::Refused, reason.phrase().into_owned())
                 .as_sign(Glyph::Refused, "denied");
         }
+        EventKind::CallFailed { reason: reason @ StopReason::Cancelled, .. } => {
+            let tool = run.tools.for_call(event.span).map(|tool| tool.name());
+            let tool = tool.map_or_else(String::new, |tool| format!("{tool}: "));
+            it.set(StyleRole::Off, format!("{tool}{}", reason.phrase()))
+                .as_sign(Glyph::Off, "cancelled");
+        }
         EventKind::CallFailed { attempts, reason } => {
             let text = format!("{} after {}", reason.phrase(), attempts_text(*attempts));
             it.set(StyleRole::Failed, text).as_sign(Glyph::Failed, "failed");
@@ -472,8 +478,12 @@ fn run_closed_text(run: &RunFold, closed: &RunClosed, words: Option<&dyn Narrate
     let mut what = own.unwrap_or_else(|| run_lead(run, closed));
     what.push_str(&place_after(&what, closed));
     what.push_str(&format!(" after {}", took_ms(closed.elapsed_ms)));
-    if closed.paused_ms > 0 {
-        what.push_str(&format!(", paused for {}", took_ms(closed.paused_ms)));
+    let waited = millis(run.progress.waited()).min(closed.paused_ms);
+    if waited > 0 {
+        what.push_str(&format!(", waited for people {}", took_ms(waited)));
+    }
+    if closed.paused_ms > waited {
+        what.push_str(&format!(", paused for {}", took_ms(closed.paused_ms - waited)));
     }
     what
 }

@@ -39,7 +39,7 @@ fn dashboards_share_a_detached_run() {
     second.press("a");
     second.sees("Inbox");
     second.press("a");
-    second.sees("q1 approval for operator");
+    second.sees("q1 approval: you answer as operator");
     second.press("G");
     press_until(&mut second, "y", "waits for manager");
     first.sees("waits for manager");
@@ -48,7 +48,7 @@ fn dashboards_share_a_detached_run() {
     first.press("2");
     first.press("a");
     first.sees("Inbox");
-    press_until(&mut first, "a", "q2 turn for manager");
+    press_until(&mut first, "a", "q2 turn: you answer as manager");
     first.press("We are.");
     first.sees("We are.");
     press_until(&mut first, "\x13", "DONE");
@@ -75,10 +75,10 @@ fn sends_message_and_scripted_answer() {
     terminal.press("Thank you.");
     terminal.sees("Thank you.");
     press_until(&mut terminal, "\x13", "Queued: its process answers it");
-    press_until(&mut terminal, "a", "q1 approval for operator");
+    press_until(&mut terminal, "a", "q1 approval: you answer as operator");
     press_until(&mut terminal, "s", "press y again");
     press_until(&mut terminal, "y", "waits for manager");
-    press_until(&mut terminal, "a", "q2 turn for manager");
+    press_until(&mut terminal, "a", "q2 turn: you answer as manager");
     terminal.press("We are.");
     press_until(&mut terminal, "\x13", "message 2");
     let next = home.run(&["runs", "--json"]).json();

@@ -54,11 +54,11 @@ fn answer_after_restart(opened: bool, killed: bool) {
     second.press("a");
     second.sees("Inbox");
     second.press("a");
-    second.sees("q1 approval for operator");
+    second.sees("q1 approval: you answer as operator");
     second.press("G");
     press_until(&mut second, "y", "waits for manager");
     // The card moves on by itself if the next question comes at once.
-    press_until(&mut second, "a", "q2 turn for manager");
+    press_until(&mut second, "a", "q2 turn: you answer as manager");
     second.press("We are.");
     second.sees("We are.");
     press_until(&mut second, "\x13", "DONE");
@@ -80,7 +80,7 @@ fn failed_editor_is_no_reading() {
         terminal.press("a");
         terminal.sees("Inbox");
         terminal.press("a");
-        terminal.sees("q1 approval for operator");
+        terminal.sees("q1 approval: you answer as operator");
         press_until(&mut terminal, "y", "read to the end first");
         terminal.press("E");
         terminal.loses("read to the end first");

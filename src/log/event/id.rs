@@ -252,15 +252,42 @@ impl BoundaryId {
             (Some("message"), Some(round), Some(role)) => format!("{role} in round {round}"),
             (Some("dispatch"), Some(attempt), Some(task)) => format!("{task}, attempt {attempt}"),
             (Some("turn"), Some(turn), Some(agent)) => format!("turn {turn} of agent {agent}"),
-            (Some("ask"), Some(round), Some(path)) => format!("{path}, call {round}"),
-            (Some("handoff"), Some(handoff), Some(to)) => format!("handoff {handoff} to {to}"),
+            (Some("ask"), Some(round), Some(path)) => {
+                format!("call {round} of {}", last_name(path))
+            }
+            (Some("handoff"), Some(handoff), Some(to)) => {
+                format!("handoff {handoff} to {}", last_name(to))
+            }
             _ => self.0.to_string(),
         }
     }
 }
 
+/// The last name of a path of agents, with its number if it is not the first visit.
+fn last_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".1").unwrap_or(name)
+}
+
 impl fmt::Display for BoundaryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boundary_names_agent_not_path() {
+        for (id, name) in [
+            ("ask:1:pm", "call 1 of pm"),
+            ("ask:2:router/billing.1/invoice_clerk.1", "call 2 of invoice_clerk"),
+            ("ask:1:pm/devs.1/coder.2", "call 1 of coder.2"),
+            ("handoff:1:pm/devs.1/writer", "handoff 1 to writer"),
+        ] {
+            assert_eq!(BoundaryId::new(id).display_name(), name);
+        }
     }
 }

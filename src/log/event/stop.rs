@@ -167,22 +167,22 @@ stop_reasons! {
             Some("Fix the cause of the failed task, or do not make the task critical.");
         /// Of an orchestrator's task.
         TaskTimeout = "task_timeout", Stopped, "worker timed out",
-            Some("The worker timed out: raise task_timeout_seconds.");
+            Some("The worker timed out: raise budget.task_timeout_seconds.");
         /// In an orchestrator.
         MaxDispatches = "max_dispatches", Budget, "dispatch limit",
             Some("Raise budget.max_dispatches, or see which task was retried.");
         /// In a team or swarm: an agent's loop of tool calls did not end.
         MaxToolRounds = "max_tool_rounds", Stopped, "tool round limit",
-            Some("The agent kept calling tools: raise max_tool_rounds, or fix its instruction.");
+            Some("The agent kept calling tools: raise agents.<name>.max_tool_rounds, or fix its instruction.");
         /// In a swarm.
         MaxHandoffs = "max_handoffs", Budget, "handoff limit",
-            Some("Raise max_handoffs, or see which agents hand over to each other.");
+            Some("Raise agents.<swarm>.max_handoffs, or see which agents hand over to each other.");
         /// In a swarm.
         RepetitiveHandoff = "repetitive_handoff", Stopped, "repeated handoffs",
-            Some("Agents kept handing over in a circle: fix their instructions, or relax the loop guard.");
+            Some("Agents kept handing over in a circle: fix their instructions, or lower agents.<swarm>.repetitive_handoff_min_unique (0: no loop guard).");
         /// In research.
         InvalidSearchQuery = "invalid_search:query", Stopped, "no search query",
-            Some("The plan's first step has no query: fix the planner's prompt, or set plan = \"rule\".");
+            Some("The plan's first step has no query: fix the planner's prompt, or set research.plan = \"rule\".");
         /// In research.
         NoSourcesAfterDedupe = "no_sources_after_dedupe", Stopped, "search found nothing",
             Some("No answer: the search found nothing. Try other words in the question, or check where it searches.");
@@ -228,7 +228,7 @@ stop_reasons! {
             Some("The agent kept repeating the same call: read the results it got, then fix its instruction.");
         /// In a swarm.
         NodeTimeout(AgentName) = "node_timeout", Stopped, "{} timed out",
-            Some("The agent timed out: raise node_timeout_s, or find the slow call.");
+            Some("The agent timed out: raise agents.<swarm>.node_timeout_s, or find the slow call.");
         /// In research.
         InvalidStep(StepFault) = "invalid_step", Stopped, "invalid step: {}",
             Some("A step of the plan did not match the required format: fix the planner's prompt, or set model.ask_again.");
@@ -262,7 +262,7 @@ stop_reasons! {
         CircuitOpen(ToolName) = "circuit_open", Stopped, "{}: breaker open",
             Some("The breaker was open, so the tool was not called: see what opened it.");
         BulkheadFull(ToolName) = "bulkhead_full", Stopped, "{}: bulkhead full",
-            Some("Too many concurrent calls: raise max_in_flight or max_wait_ms.");
+            Some("Too many concurrent calls: raise tools.<name>.max_in_flight or max_wait_ms.");
         /// An offline run whose script has no row for this role, agent or step.
         ScriptMissing(Box<str>) = "script_missing", Stopped, "not scripted: {}",
             Some("The offline script has no matching row: add a [[script]] row whose conditions hold.");

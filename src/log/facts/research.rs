@@ -196,7 +196,7 @@ impl fmt::Display for NoteId {
 fn advice(word: &str) -> Option<&'static str> {
     Some(match word {
         "quote_not_in_source" => {
-            "A quote was not found on its page: set misquotes = \"refuse\" to drop such notes."
+            "A quote was not found on its page: set research.misquotes = \"refuse\" to drop such notes."
         }
         "citation_unknown" => {
             "The answer cites a note that does not exist: fix its prompt, or set model.ask_again."

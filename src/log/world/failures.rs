@@ -329,7 +329,7 @@ impl RunFold {
             (
                 StopReason::LlmError(LlmError::RateLimited),
                 Some(RetryLimit::Deadline { requested: true, .. }),
-            ) => Some("Start the run again after that time, or raise max_seconds."),
+            ) => Some("Start the run again after that time, or raise budget.max_seconds."),
             // Retries do not help if the server is not there.
             (
                 StopReason::LlmError(LlmError::Connection) | StopReason::LlmTimeout,

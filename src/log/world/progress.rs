@@ -58,8 +58,13 @@ pub struct RunProgress {
     pub waits_since: Option<Elapsed>,
     /// Total length of the pauses so far.
     paused: Duration,
+    /// The part of it in which all branches waited for people.
+    waited: Duration,
     pauses: Pauses,
 }
+
+/// More than the times of a run differ by rounding.
+const ROUNDED: Duration = Duration::from_millis(20);
 
 impl RunProgress {
     /// Counts the time and the number of an event.
@@ -84,10 +89,24 @@ impl RunProgress {
     pub(crate) fn close(&mut self, closed: &RunClosed, at: Elapsed) {
         if let Some(since) = self.stopped_since() {
             self.pauses.add(since, at);
+            if !matches!(self.stage, RunState::Paused { .. }) {
+                self.waited = self.waited.saturating_add(at.since(since));
+            }
         }
         self.stage = RunState::Closed;
         self.closed = Some(Arc::new(closed.clone()));
         self.paused = Duration::from_millis(closed.paused_ms);
+        // A wait for people that the end of the run cut short has no event of its own.
+        let missing = self.paused.saturating_sub(self.pauses.between(Elapsed(0), at));
+        if missing >= ROUNDED {
+            self.waited = self.waited.saturating_add(missing);
+            self.pauses.add(Elapsed(at.0.saturating_sub(missing.as_micros() as u64)), at);
+        }
+    }
+
+    /// How long all branches waited for people, of the time without activity.
+    pub(crate) fn waited(&self) -> Duration {
+        self.waited.min(self.paused)
     }
 
     /// A pause is requested at `now`.
@@ -121,7 +140,9 @@ impl RunProgress {
 
     /// All branches waited for people until now.
     pub(super) fn waited_for_people(&mut self, until: Elapsed, stood_ms: u64) {
-        self.paused = self.paused.saturating_add(Duration::from_millis(stood_ms));
+        let stood = Duration::from_millis(stood_ms);
+        self.paused = self.paused.saturating_add(stood);
+        self.waited = self.waited.saturating_add(stood);
         self.add_pause(until, stood_ms);
     }
 
@@ -270,6 +291,23 @@ mod tests {
                 "{by:?}"
             );
         }
+    }
+
+    #[test]
+    fn wait_before_end_is_no_activity() {
+        let mut progress = RunProgress::default();
+        progress.start();
+        let closed = RunClosed {
+            reason: crate::log::event::StopReason::Cancelled,
+            phase: None,
+            boundary: None,
+            elapsed_ms: 100,
+            paused_ms: 400,
+            in_flight: 0,
+        };
+        progress.close(&closed, at(500));
+        assert_eq!(progress.run_time(at(500)).as_millis(), 100);
+        assert_eq!(progress.waited().as_millis(), 400);
     }
 
     #[test]

@@ -358,7 +358,7 @@ impl RunFold {
             .collect()
     }
 
-    fn is_within(&self, span: SpanId, outer: SpanId) -> bool {
+    pub(crate) fn is_within(&self, span: SpanId, outer: SpanId) -> bool {
         let (mut at, mut left) = (Some(span), MAX_NESTING);
         // A file may have spans that enclose each other.
         while let Some(span) = at.filter(|span| *span != outer && left > 0) {

@@ -7,13 +7,14 @@ use std::borrow::Cow;
 use ratatui::layout::Rect;
 
 use super::data::RunData;
-use crate::log::event::{EventKind, SpanId};
+use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::log::facts::collaboration::Stance;
-use crate::log::world::RunState;
+use crate::log::world::{RunState, World};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
 use crate::screen::scroll::{Scroll, WrappingLines};
 use crate::words::measure::{row_count, wrap_within};
+use crate::words::patterns::observed::{last_error_line, nothing_seen};
 use crate::words::patterns::words_of;
 use crate::words::question::tally_text;
 use crate::words::verdict::refused_text;
@@ -253,7 +254,7 @@ fn end_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
     if closed.reason.is_success() {
         return match &world.progress.answer {
             Some(answer) => PaneText::complete(answer.as_ref()),
-            None => PaneText::note("The run ended without an answer."),
+            None => PaneText::note(unanswered(world)),
         };
     }
     let mut text = String::new();
@@ -265,7 +266,12 @@ fn end_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
         format!("{lead}.{more}")
     });
     let own = || words_of(world).and_then(|words| words.stop_detail(closed));
-    let cause = refused.or_else(|| world.stop_cause().map(|cause| cause.to_string())).or_else(own);
+    let of_program = || {
+        let observed = world.observed().filter(|_| closed.reason == StopReason::ProgramFailed);
+        observed.and_then(last_error_line).map(|line| format!("The last line of stderr: {line}"))
+    };
+    let cause = refused.or_else(|| world.stop_cause().map(|cause| cause.to_string()));
+    let cause = cause.or_else(own).or_else(of_program);
     if let Some(cause) =
         cause.or_else(|| call.and_then(|call| last_failure(run, call))).filter(|it| !it.is_empty())
     {
@@ -275,6 +281,24 @@ fn end_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
         text.push_str(advice);
     }
     PaneText::problem(text)
+}
+
+/// That a run completed without an answer, and what an observed one lacks.
+fn unanswered(world: &World) -> String {
+    let Some(observed) = world.observed() else {
+        return "The run ended without an answer.".to_owned();
+    };
+    if !observed.spans.is_empty() {
+        return "Its answer is not known: no span has an output.".to_owned();
+    }
+    let mut seen = nothing_seen(observed).to_owned();
+    if let Some(first) = seen.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    format!(
+        "{seen}.\n\nIts agents are seen if its library sends traces: docs/watch.md lists the \
+         libraries and how each is switched on."
+    )
 }
 
 /// The error text of a call's last attempt, if it failed.

@@ -18,7 +18,7 @@ use crate::screen::layout::{DrawerParts, Size, centred, inside};
 use crate::screen::list::{Column, ListState, heads, keep_in_view, row};
 use crate::screen::questions::{ListedQuestion, approve_marked, mark, open_questions};
 use crate::screen::run::RunPage;
-use crate::screen::state::AppState;
+use crate::screen::state::{ActiveScreen, AppState};
 use crate::screen::text::Pen;
 use crate::screen::widgets::{empty, scroll_arrows};
 use crate::screen::{DrawContext, frame};
@@ -101,9 +101,25 @@ impl Inbox {
 
 /// Opens the inbox.
 pub(crate) fn open(state: &mut AppState) -> Update {
-    state.overlays.push(Overlay::Inbox(Inbox::default()));
+    let run = shown_run(state);
+    let is_of_run = |line: &InboxLine<'_>| match line {
+        InboxLine::Question(question) => run.as_ref() == Some(question.page.id()),
+        InboxLine::Interrupted(row) => run.as_ref() == Some(&row.id),
+        InboxLine::Heading(_) | InboxLine::Approval(..) => false,
+    };
+    let mut inbox = Inbox::default();
+    inbox.list.selected = lines(state.listed()).iter().position(is_of_run).unwrap_or_default();
+    state.overlays.push(Overlay::Inbox(inbox));
     settle(state);
     Update::redraw()
+}
+
+/// The run on the screen, else the selected one.
+fn shown_run(state: &AppState) -> Option<RunId> {
+    match &state.screen {
+        ActiveScreen::Run(id) => Some(id.clone()),
+        ActiveScreen::Home => state.selected_run().map(|run| run.id().clone()),
+    }
 }
 
 /// What the selected line is; the last line that can be selected if the list has become shorter.
@@ -251,8 +267,19 @@ fn question_row(
     let names_text = format!("{by} {} {}", cx.glyphs.symbol(Glyph::Arrow), asked.who);
     pen.name(&names_text, names(width) - 1, plain).space(1);
     let about_columns = rest(width);
-    let text = inbox_text(&asked.subject);
-    pen.cell(&single_line(&text), about_columns - 1, plain).space(1);
+    let about_end = pen.x() + about_columns;
+    if state.screen == ActiveScreen::Run(listed.page.id().clone()) {
+        pen.put("this run: ", cx.theme.style(StyleRole::Strong));
+    }
+    let room = |pen: &Pen<'_>| about_end.saturating_sub(pen.x() + 1);
+    let columns = room(&pen);
+    pen.put_within(&single_line(&inbox_text(&asked.subject)), columns, plain);
+    if let Some(head) = &listed.page.world().head {
+        let (columns, dot) = (room(&pen), cx.glyphs.symbol(Glyph::Dot));
+        let run = single_line(&format!(" {dot} {}: {}", head.scenario, head.goal));
+        pen.put_within(&run, columns, dim);
+    }
+    pen.advance_to(about_end);
     let age = age_text(listed.question, state.elapsed(listed.page));
     pen.right_aligned(&age, AGE, dim);
     let left = left_text(asked, state.inbox.wall_ms(state.now));
@@ -276,7 +303,7 @@ fn interrupted_row(
     pen.name(shortened_waits(&waits, width), width, plain).space(1);
     let (open, resume) = (key_of(Action::OpenCard), key_of(Action::PauseResume));
     let left = pen.left();
-    let text = format!("interrupted: {open} opens it, {resume} continues");
+    let text = format!("{}: {open} opens it; there {resume} continues", run.scenario);
     pen.put_within(&text, left, dim);
 }
 

@@ -7,8 +7,9 @@ use super::{Closing, Narrate, PatternTerms, Progress, add_end, agents, end_line}
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::log::event::kind::{Purpose, RunClosed};
-use crate::log::event::{Event, SpanId};
-use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
+use crate::log::event::{Event, SpanId, StopReason};
+use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole, TextStream};
+use crate::log::world::agents::LineKind;
 use crate::log::world::observed::{CallTotals, Observed};
 use crate::log::world::{RunFold, SpanKind};
 use crate::words::format;
@@ -29,6 +30,7 @@ impl Narrate for Observed {
         let spans = run.spans.opened().saturating_sub(1);
         let short = if spans == 0 { String::new() } else { spans.to_string() };
         let text = match spans {
+            0 if run.progress.closed.is_some() => "no spans".to_owned(),
             0 => "waits for the first span".to_owned(),
             _ => format::count_noun(spans, "span"),
         };
@@ -106,7 +108,18 @@ impl Narrate for Observed {
 
     fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
         let mut verdict = RunVerdict::of(run, closed);
-        verdict.facts.push(format::count_noun(run.spans.opened().saturating_sub(1), "span"));
+        let spans = run.spans.opened().saturating_sub(1);
+        if spans == 0 && closed.reason.is_success() {
+            verdict.word = nothing_seen(self).into();
+            (verdict.glyph, verdict.role) = (Glyph::Alert, StyleRole::Notice);
+            return verdict;
+        }
+        if closed.reason == StopReason::ProgramFailed
+            && let Some(line) = last_error_line(self)
+        {
+            verdict.facts.push(visible_within(line, REASON_CHARS));
+        }
+        verdict.facts.push(format::count_noun(spans, "span"));
         if self.failed > 0 {
             verdict.facts.push(format!("{} failed", self.failed));
         }
@@ -127,6 +140,29 @@ impl Narrate for Observed {
 
     fn longest_subject(&self, _run: &RunFold) -> usize {
         MAX_SUBJECT
+    }
+}
+
+/// Last lines that are searched for one of stderr.
+const SEARCHED_LINES: usize = 1_000;
+
+/// The last line that the program wrote to stderr.
+pub fn last_error_line(run: &Observed) -> Option<&str> {
+    let lines = run.agents.lines.iter().rev().take(SEARCHED_LINES);
+    let mut written = lines.filter_map(|line| match &line.what {
+        LineKind::Said(text) if line.author.as_ref()?.as_str() == TextStream::Stderr.word() => {
+            Some(text.trim())
+        }
+        _ => None,
+    });
+    written.find(|text| !text.is_empty())
+}
+
+/// That a program has ended well, and no span was received.
+pub fn nothing_seen(run: &Observed) -> &'static str {
+    match run.plan.command.is_empty() {
+        true => "nothing of an agent was seen",
+        false => "the program ended with exit code 0; nothing of an agent was seen",
     }
 }
 

@@ -40,7 +40,7 @@ impl Narrate for Team {
     }
 
     fn started(&self) -> (String, String) {
-        let agents = format::count_noun(self.plan.agents.len() as u64, "agent");
+        let agents = format::count_noun(self.agents.assignable_agents().count() as u64, "agent");
         (agents, format!("message {}", self.plan.session.message))
     }
 

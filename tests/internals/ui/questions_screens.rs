@@ -253,7 +253,7 @@ fn interrupted_runs_wait_too() {
         let title = title(&dash.state, &Theme::default(), Glyphs::new(false));
         assert!(title.starts_with("◆ 3 questions"), "{title}");
         dash.asked();
-        dash.press("j j j Enter");
+        dash.press("Enter");
         assert_eq!(opening(&mut dash).0, RunId::new("r-21bb"));
         assert!(dash.state.overlays.is_empty());
     }
@@ -357,11 +357,11 @@ fn keys_are_dead_at_first() {
     assert_eq!(answers(&mut dash), [(QuestionId(1), APPROVE, false)]);
     // The next card has the same time, once the log has the answer.
     answered(&mut dash, 1, anna(), APPROVE);
-    shows(&dash, &["q2 approval for manager"]);
+    shows(&dash, &["q2 approval: you answer as manager"]);
     dash.press("y");
     assert!(answers(&mut dash).is_empty());
     // Tab and Esc are not dead.
-    shows(dash.press("Tab"), &["q3 approval for manager"]);
+    shows(dash.press("Tab"), &["q3 approval: you answer as manager"]);
     dash.press("Esc");
     assert!(!has_card(&dash));
 }
@@ -479,7 +479,7 @@ fn approving_marked_shows_next_card() {
     assert_eq!(answers(&mut dash).len(), 2);
     answered(&mut dash, 1, anna(), APPROVE);
     answered(&mut dash, 2, anna(), APPROVE);
-    shows(&dash, &["q3 approval for manager"]);
+    shows(&dash, &["q3 approval: you answer as manager"]);
     assert!(dash.state.notices.current().is_none());
 }
 
@@ -515,8 +515,17 @@ fn inbox_opens_over_every_page() {
 }
 
 #[test]
+fn inbox_selects_run_on_screen() {
+    let mut dash = dash(120, 36);
+    dash.run("r-0002", &asked());
+    shows(dash.press("a"), &[">◆ r-0002", "this run: "]);
+}
+
+#[test]
 fn draft_survives_closing_and_resize() {
     let mut dash = dash(80, 24);
+    shows(card(&mut dash, 1).press("e Down 5 Esc"), &["Draft kept: e continues it."]);
+    dash.press("Esc Esc");
     card(&mut dash, 0).press("n 'too much'");
     dash.send(Msg::Resize { cols: 120, rows: 36 });
     shows(&dash, &["too much"]);

@@ -63,7 +63,7 @@ fn lists_unanswered_part_below_answer() {
     let PatternPlan::Research(plan) = &mut Arc::make_mut(head).plan else { panic!("research") };
     Arc::make_mut(plan).question.push_str(" Who owns the lawnmower?");
     let mut dash = dash(120, 36, &facts);
-    dash.text("3");
+    dash.text("3G");
     let screen = dash.screen();
     assert!(screen.contains("Unanswered: Who owns the lawnmower?"), "{screen}");
 }
@@ -117,7 +117,10 @@ fn panes_without_reliable_sources() {
                 "│ ✗  1 source: stale ",
             ],
         ),
-        ("4", &["─ 4 Notes ─", "│ No notes: no source yielded one. 1 shows the reason for each. "]),
+        (
+            "4",
+            &["─ 4 Notes ─", "│ No notes: no source yielded one. Pane 1 has the reason for each. "],
+        ),
         (
             "5",
             &[
@@ -136,10 +139,7 @@ fn panes_without_reliable_sources() {
     ] {
         let mut dash = dash(80, 24, &research::unreliable());
         dash.press(pane);
-        shows(
-            &dash,
-            &["  ✗ NO USABLE SOURCES  in read extract: see pane 3   no_reliable_sources  1.5s"],
-        );
+        shows(&dash, &["  ✗ NO USABLE SOURCES  in read extract, sources: 1 not found, 1 switched"]);
         shows(&dash, texts);
     }
 }

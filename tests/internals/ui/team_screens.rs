@@ -134,7 +134,7 @@ fn finished_team_shows_outcome() {
     for part in [
         "2 Outcome ✓ DONE",
         "✓ answered by project_manager",
-        "hops       5: 1 start, 4 consultations",
+        "hops       5: the start, 4 consultations",
     ] {
         assert!(screen.contains(part), "{part}: {screen}");
     }
@@ -144,7 +144,7 @@ fn finished_team_shows_outcome() {
 fn stopped_team_outcome_advises_fix() {
     for (scenario, parts) in [
         ("ping-pong", ["✗ repeated handoffs in accounts", "fix their instructions"]),
-        ("runaway", ["✗ handoff limit in brand", "Raise max_handoffs"]),
+        ("runaway", ["✗ handoff limit in brand", "Raise agents.<swarm>.max_handoffs"]),
     ] {
         let events = screen::facts(scenario, &[], &[], Schedule::default());
         let mut dash = Dash::new(80, 24);

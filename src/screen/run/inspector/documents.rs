@@ -11,11 +11,13 @@ use crate::base::json_text::first_changed_integer;
 use crate::base::time;
 use crate::log::event::kind::{ChatMessage, MessageRole, Purpose};
 use crate::log::event::{Elapsed, Event, EventKind, SpanId, World, safe_json};
-use crate::log::world::agents::HANDED_OVER;
+use crate::log::world::agents::{HANDED_OVER, HopKind, HopState};
+use crate::log::world::questions::OpenQuestion;
 use crate::log::world::{Span, SpanKind, SpanState};
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
+use crate::screen::msg::PartialText;
 use crate::screen::run::data::RunData;
 use crate::screen::run::pane_text::{NO_PARTIAL_TEXT, tail_start};
 use crate::words::format;
@@ -203,7 +205,10 @@ pub(super) fn reply_document(run: &InspectedRun<'_>, call: Option<SpanId>) -> St
     }
     add_refusals(run, &mut document, call);
     if document.lines.is_empty() {
-        document.add(StyleRole::Dim, "No reply yet: the call has made no attempt.");
+        match run.world.question_within(call).filter(|_| run.world.progress.is_live()) {
+            Some(open) => document.add(StyleRole::NeedsYou, waits_for_answer(open)),
+            None => document.add(StyleRole::Dim, "No reply yet: the call has made no attempt."),
+        }
     }
     add_fallback(run, &mut document, call);
     add_verdict(run, &mut document, call);
@@ -227,7 +232,8 @@ fn add_attempt_reply(run: &InspectedRun<'_>, document: &mut StyledText, attempt:
         Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
             Some(result) => document.json(result),
             None => {
-                if !reply.text.is_empty() || reply.tool_calls.is_empty() {
+                let handed_over = reply.finish.as_deref() == Some(HANDED_OVER);
+                if !reply.text.is_empty() || (reply.tool_calls.is_empty() && !handed_over) {
                     document.text(StyleRole::Text, &pretty_json(&reply.text).0);
                 }
                 add_tool_calls(document, &reply.tool_calls);
@@ -235,8 +241,8 @@ fn add_attempt_reply(run: &InspectedRun<'_>, document: &mut StyledText, attempt:
                     let mark = cut_reply(reply.end, reply.tool_calls.len());
                     document.add(StyleRole::Retry, format!("It was {mark}."));
                 }
-                if reply.finish.as_deref() == Some(HANDED_OVER) {
-                    document.add(StyleRole::Dim, "It handed over: the next hop continues.");
+                if handed_over {
+                    add_handover(run, document, attempt.parent);
                 }
             }
         },
@@ -248,7 +254,7 @@ fn add_attempt_reply(run: &InspectedRun<'_>, document: &mut StyledText, attempt:
                 document.text(StyleRole::Text, partial);
             }
         }
-        _ => match run.run.live(attempt.id) {
+        _ => match live_text(run, attempt) {
             Some(live) => {
                 let from = tail_start(&live.text, MAX_PARTIAL_BYTES);
                 if from > 0 {
@@ -264,6 +270,41 @@ fn add_attempt_reply(run: &InspectedRun<'_>, document: &mut StyledText, attempt:
             None => document.add(StyleRole::Running, "Waiting for the first token."),
         },
     }
+}
+
+/// The partial reply of an attempt; of the turn of an agent, that of its model call.
+fn live_text<'a>(run: &InspectedRun<'a>, attempt: &Span) -> Option<&'a PartialText> {
+    run.run.live(attempt.id).or_else(|| {
+        let said = prompt_call(run.run, attempt.parent);
+        run.run.live(run.world.spans.last_child(said)?.id)
+    })
+}
+
+/// What an agent said in a turn that ended with a handoff, and the agent that it handed over to.
+fn add_handover(run: &InspectedRun<'_>, document: &mut StyledText, call: SpanId) {
+    let said = prompt_call(run.run, call);
+    if let Some(reply) = reply(run.run, said).filter(|it| said != call && !it.text.is_empty()) {
+        document.text(StyleRole::Text, &reply.text);
+    }
+    let next = run.world.agents().and_then(|agents| {
+        let mut hops = agents.hops.iter().skip_while(|hop| hop.span != call);
+        let by = &hops.next()?.to;
+        hops.find(|hop| {
+            let made = !matches!(hop.state, HopState::Refused(_));
+            hop.kind == HopKind::Handoff && hop.from.as_ref() == Some(by) && made
+        })
+    });
+    let text = match next.map(|hop| (&hop.to, hop.message.as_deref())) {
+        Some((to, Some(message))) => format!("It handed over to {to}: {message}"),
+        Some((to, None)) => format!("It handed over to {to} without a message."),
+        None => "It handed over.".to_owned(),
+    };
+    document.text(StyleRole::Dim, &text);
+}
+
+/// Who has to answer before a call continues.
+fn waits_for_answer(open: &OpenQuestion) -> String {
+    format!("waits for {}: question {}", open.asked.who, open.asked.id)
 }
 
 /// Lists the attempts that a policy refused, with the reasons.
@@ -387,7 +428,7 @@ fn add_attempt_times(run: &InspectedRun<'_>, document: &mut StyledText, attempt:
         Some(EventKind::AttemptAnswered(reply)) if reply.result.is_some() => {}
         Some(EventKind::AttemptAnswered(reply)) => {
             if let Some(first) = reply.first_token_ms {
-                document.field("first token", format!("after {}", took_ms(first)));
+                document.field("first", format!("token after {}", took_ms(first)));
             }
             if let Some(usage) = reply.usage {
                 document.field("tokens in", format::exact(usage.prompt_tokens));
@@ -414,7 +455,7 @@ fn add_attempt_times(run: &InspectedRun<'_>, document: &mut StyledText, attempt:
         Some(EventKind::AttemptFailed(failed)) => {
             document.field("error", failure_name(failed.class, failed.status));
             if let Some(after) = failed.retry_after_ms {
-                document.field("Retry-After", took_ms(after));
+                document.field("retry", format!("after {} (Retry-After)", took_ms(after)));
             }
         }
         _ => {}
@@ -460,12 +501,16 @@ pub(super) fn summary_document(
         SpanState::Failed(_) => "failed",
         SpanState::Denied => "denied",
     };
-    document.field("state", state);
+    let question = world.question_within(span.id);
+    match question.filter(|_| span.state == SpanState::Open && world.progress.is_live()) {
+        Some(open) => document.item("state", StyleRole::NeedsYou, waits_for_answer(open)),
+        None => document.field("state", state),
+    }
     let attempts = world.spans.children(span.id).count();
     document.field("attempts", attempts.to_string());
     add_moment(&mut document, "started", span.opened, world);
     if span.closed.is_some() {
-        document.field("took", time::duration_text(span.duration(world.progress.at)));
+        document.field("took", took_text(span, world));
     }
     document
 }
@@ -495,9 +540,23 @@ fn add_span_times(document: &mut StyledText, span: &Span, world: &World) {
     match span.closed {
         Some(closed) => {
             add_moment(document, "ended", closed, world);
-            document.field("took", time::duration_text(span.duration(world.progress.at)));
+            document.field("took", took_text(span, world));
         }
         None => document.field("ended", "not yet"),
+    }
+}
+
+/// How long a span took, and how much of that the clock of the run stood.
+fn took_text(span: &Span, world: &World) -> String {
+    let took = span.duration(world.progress.at);
+    let active = world.progress.active_between(span.opened, span.closed.unwrap_or_default());
+    let took_text = time::duration_text(took);
+    match took.saturating_sub(active) {
+        Duration::ZERO => took_text,
+        stood if world.waits_within(span.id).is_empty() => {
+            format!("{took_text}, {} of it paused", time::duration_text(stood))
+        }
+        stood => format!("{took_text}, {} of it waiting for people", time::duration_text(stood)),
     }
 }
 
@@ -510,7 +569,7 @@ fn add_moment(document: &mut StyledText, name: &str, at: Elapsed, world: &World)
 fn add_wall_time(document: &mut StyledText, at: Elapsed, world: &World) {
     if world.progress.run_time(at) != at.duration() {
         let wall = format::time_in_run(at.duration());
-        document.field("with pauses", wall);
+        document.field("by clock", format!("{wall}, pauses and waits included"));
     }
 }
 

@@ -242,7 +242,7 @@ impl ObservedView {
                     text.gap();
                 } else if observed.spans.is_empty() {
                     let waits = "No spans yet: they come when an agent of the program acts.";
-                    text.item("", StyleRole::Dim, waits);
+                    text.add(StyleRole::Dim, waits);
                 }
                 add_totals(observed, &mut text);
             }

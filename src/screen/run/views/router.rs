@@ -300,7 +300,7 @@ fn add_decision(router: &Router, run: &RunData, text: &mut StyledText) {
         (Some(proposed), _) => {
             text.field("proposed", proposed.route.as_str());
             let claimed = format::confidence(proposed.confidence);
-            text.field("confidence", format!("{claimed} claimed"));
+            text.field("confidence", format!("{claimed}, as the classifier says"));
             text.paragraph("reason", &proposed.reason);
         }
         (None, Some(call)) => {
@@ -333,13 +333,13 @@ fn add_checks(router: &Router, text: &mut StyledText) {
     let cause = router.cause();
     let route = &proposed.route;
     let count = format::count_noun(router.plan.routes.len() as u64, "route");
-    text.signed("checks", HOLDS, format!("{route} is on the policy list of {count}"));
+    text.signed("checks", HOLDS, format!("{route} is one of the {count}"));
     if cause == Some(FallbackCause::RouteOff) {
         let flag = router.plan.route(route).and_then(|it| it.flag.as_ref());
         let flag = flag.map_or_else(String::new, |flag| format!(": the flag {flag} was off"));
-        text.signed("", FAILS, format!("{route} is not on the execution list{flag}"));
+        text.signed("", FAILS, format!("{route} is switched off{flag}"));
     } else {
-        text.signed("", HOLDS, format!("{route} is on the execution list"));
+        text.signed("", HOLDS, format!("{route} is switched on"));
         let (claimed, least) = confidence_compared(router).unwrap_or_default();
         match cause {
             None => text.signed("", HOLDS, format!("{claimed} is at least {least}")),
@@ -356,7 +356,8 @@ fn add_route(router: &Router, route: &AgentName, run: &RunData, text: &mut Style
     text.field("route", route.as_str());
     let claimed = router.proposed.as_ref().and_then(|proposed| proposed.confidence_in(route));
     if let Some(claimed) = claimed {
-        text.field("confidence", format!("{} claimed", format::confidence(claimed)));
+        let said = format!("{}, as the classifier says", format::confidence(claimed));
+        text.field("confidence", said);
     }
     let standing = route_state(router, route, &world.run);
     if !standing.is_empty() {
@@ -383,6 +384,9 @@ const CLAIM: u16 = 4;
 /// Width of the kind of the agent, with a blank.
 const KIND: u16 = 6;
 
+/// Columns besides the name and the kind: signs, bar, figure, and the words for the state.
+const BESIDE_KIND: u16 = 4 + 11 + CLAIM + 1 + 20;
+
 /// The widths of the columns.
 #[derive(Clone, Copy)]
 struct RouteColumns {
@@ -398,7 +402,10 @@ impl RouteColumns {
         let name = longest.clamp(5, 20).min((width / 3).max(5));
         match width {
             70.. => Self { name, kind: KIND, bar: 16 },
-            50..70 => Self { name, kind: 0, bar: 10 },
+            50..70 => {
+                let kind = if width >= BESIDE_KIND + name + KIND { KIND } else { 0 };
+                Self { name, kind, bar: 10 }
+            }
             _ => Self { name, kind: 0, bar: 0 },
         }
     }
@@ -424,7 +431,7 @@ fn render_routes(
         &[
             Column::left("route", widths.name + 1),
             Column::left(kind, widths.kind),
-            Column::left("claimed", claim + 1),
+            Column::left(if widths.bar > 0 { "confidence" } else { "conf" }, claim + 1),
             Column::rest("state"),
         ],
     );

@@ -76,6 +76,11 @@ pub fn parts(card: &Card, document: &StyledText, size: Size) -> CardParts {
     let field_rows = if field_rows > 0 { field_rows + 1 } else { 0 };
     // The border, and the row for what the next key does.
     let text_rows = WrappedDocument { document, width }.rows_within(most);
+    // A field with lines takes the room that the text leaves.
+    let has_lines = card.fields().is_some_and(|it| it.list.iter().any(AnswerField::has_lines));
+    let spare = most.saturating_sub(text_rows.saturating_add(field_rows).saturating_add(4));
+    let spare = if has_lines { spare.min((most / 2).saturating_sub(field_rows)) } else { 0 };
+    let field_rows = field_rows + spare;
     let height = text_rows.saturating_add(field_rows).saturating_add(4).min(most);
     let window = Rect { y: body.bottom() - height, height, ..body };
     let inner = inside(window);
@@ -95,7 +100,7 @@ pub fn render(card: &Card, state: &AppState, cx: &DrawContext, buf: &mut Buffer)
     let document = document(card, state);
     let parts = parts(card, &document, state.size);
     let asked = &card.asked;
-    let title = format!("{} {} for {}", asked.id, noun(&asked.subject), asked.who);
+    let title = format!("{} {}: you answer as {}", asked.id, noun(&asked.subject), asked.who);
     let key = card.key();
     let all = open_questions(&state.runs);
     let place = all.map(|it| it.key()).position(|it| it == key);
@@ -103,6 +108,11 @@ pub fn render(card: &Card, state: &AppState, cx: &DrawContext, buf: &mut Buffer)
     let foot = match place {
         Some(place) if count > 1 => format!("{}, {} of {count}", card.run, place + 1),
         _ => card.run.to_string(),
+    };
+    let deadline = asked.due_ms.filter(|_| !matches!(card.step, CardStep::Ended(_)));
+    let foot = match deadline {
+        Some(_) => format!("{foot}: {}", deadline_text(asked, state.inbox.wall_ms(state.now))),
+        None => foot,
     };
     frame::window(&title, &foot, cx, parts.window, buf);
     draw_scrolled(cx, parts.text, &document, card.scroll, buf);
@@ -130,9 +140,12 @@ fn draw_fields(fields: &AnswerFields, cx: &DrawContext, area: Rect, buf: &mut Bu
     while first < fields.focus && needed(first) > rows.height {
         first += 1;
     }
+    let all: u16 = fields.list.iter().map(AnswerField::rows).sum();
+    let grown = fields.list.iter().position(AnswerField::has_lines);
     let mut y = rows.y;
     for (at, field) in fields.list.iter().enumerate().skip(first) {
-        let height = field.rows().min(rows.bottom().saturating_sub(y));
+        let spare = if grown == Some(at) { rows.height.saturating_sub(all) } else { 0 };
+        let height = (field.rows() + spare).min(rows.bottom().saturating_sub(y));
         if height == 0 {
             break;
         }
@@ -172,9 +185,21 @@ fn draw_fields(fields: &AnswerFields, cx: &DrawContext, area: Rect, buf: &mut Bu
 fn prompt(card: &Card, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
     let (text, role) = match &card.problem {
         Some(problem) => (format!("! {problem}"), StyleRole::Failed),
+        None if has_draft(card) => {
+            let (edit, keys) = (key_of(Action::EditAnswer), prompt_text(card).0);
+            let others = if keys.starts_with(&edit) { "" } else { &*keys };
+            let text = format!("Draft kept: {edit} continues it. {others}");
+            (text.trim_end().to_owned(), StyleRole::NeedsYou)
+        }
         None => prompt_text(card),
     };
     Pen::new(buf, row, cx.glyphs).put(&text, cx.theme.style(role));
+}
+
+/// Whether an answer was begun and left.
+fn has_draft(card: &Card) -> bool {
+    let reply = card.draft.reply.as_ref();
+    matches!(card.step, CardStep::Reading) && reply.is_some_and(|reply| reply.typed().is_some())
 }
 
 fn prompt_text(card: &Card) -> (String, StyleRole) {
@@ -253,7 +278,7 @@ fn reading_text(card: &Card) -> String {
     }
     match card.offers(Action::Pick(1)) {
         true => "The number of an answer chooses it.".to_owned(),
-        false => format!("{edit} continues the answer."),
+        false => format!("{edit} answers it."),
     }
 }
 

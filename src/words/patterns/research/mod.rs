@@ -13,7 +13,7 @@ use super::{Closing, Narrate, PatternTerms, Progress, RunStep, RunStepState, add
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::log::event::id::SourceNo;
 use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
-use crate::log::event::{Event, EventKind, SpanId};
+use crate::log::event::{Event, EventKind, SpanId, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::research::skip_phrase;
 use crate::log::facts::research::{DropReason, ReadingEnd, ResearchFact, SourceOutcome};
@@ -128,6 +128,9 @@ impl Narrate for Research {
             }
             verdict.facts.extend(open_parts(self));
         }
+        if closed.reason == StopReason::NoReliableSources {
+            verdict.facts.extend(dropped(self));
+        }
         verdict
     }
 
@@ -174,6 +177,22 @@ impl Narrate for Research {
         // As wide as where agents call tools.
         tools.max().unwrap_or(0) + 9
     }
+}
+
+/// How many sources were dropped for each reason.
+fn dropped(research: &Research) -> Vec<String> {
+    let mut reasons: Vec<(Cow<'_, str>, u64)> = Vec::new();
+    for reason in research.sources.iter().filter_map(|row| row.drop_phrase()) {
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((reason, 1)),
+        }
+    }
+    let counted = reasons.into_iter().enumerate().map(|(nth, (reason, count))| {
+        let of = if nth == 0 { "sources: " } else { "" };
+        format!("{of}{count} {reason}")
+    });
+    counted.collect()
 }
 
 /// Most items that one line names.

@@ -15,6 +15,7 @@ use self::calls::{CallTree, Fold, call_tree};
 use self::transcript::Transcript;
 use super::PaneAt;
 use crate::base::name::AgentName;
+use crate::base::time::duration_text;
 use crate::log::event::kind::RunClosed;
 use crate::log::event::{Elapsed, SpanId};
 use crate::log::facts::agents::AgentsPlan;
@@ -330,8 +331,8 @@ pub(super) fn add_outcome(run: &RunData, call: Option<SpanId>, text: &mut Styled
 fn head(world: &World, team: &AgentsFold, closed: &RunClosed) -> String {
     let lead = || stop_lead(world, closed);
     match (closed.reason.is_success(), &team.answered_by) {
-        (true, Some(by)) => format!("answered by {by}"),
-        (true, None) => lead(),
+        (true, Some(by)) if world.progress.answer.is_some() => format!("answered by {by}"),
+        (true, _) => lead(),
         (false, _) => format!("{}{}", lead(), place_after(&lead(), closed)),
     }
 }
@@ -350,7 +351,10 @@ fn add_figures(world: &World, team: &AgentsFold, closed: &RunClosed, text: &mut 
     let parts: Vec<String> = nouns
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, noun)| format::count_noun(count, noun))
+        .map(|(count, noun)| match (count, noun) {
+            (1, "start") => "the start".to_owned(),
+            _ => format::count_noun(count, noun),
+        })
         .collect();
     let parts = match made > counts.starts {
         true => format!(": {}", parts.join(", ")),
@@ -383,6 +387,14 @@ fn add_figures(world: &World, team: &AgentsFold, closed: &RunClosed, text: &mut 
     } else if let Some(cost) = format::cost_at_least(world) {
         text.field("cost", cost);
     }
+    // An observed run lists its agents itself.
+    let agents = team.assignable_agents().filter(|row| row.turns > 0 && world.observed().is_none());
+    let turns = agents.map(|row| {
+        let turns = format::count_noun(row.turns.into(), "turn");
+        let held = duration_text(time_held(world, row, world.progress.at));
+        format!("{} {turns}, {held}", row.name)
+    });
+    text.list("agents", turns);
 }
 
 /// Width limit of a model's name, in a run with several models.

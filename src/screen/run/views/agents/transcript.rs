@@ -35,6 +35,10 @@ use crate::words::verdict::stop_lead;
 pub const TIME: u16 = 9;
 /// Columns of indent for each team that a speaker is nested in.
 pub const STEP: u16 = 2;
+/// Deepest level with an indent of its own.
+const MAX_INDENT: u16 = 2;
+/// Last lines whose authors' names give the column its width.
+const NAMED_LINES: usize = 1_000;
 /// Columns for the model of an author, with a blank.
 const MODEL: u16 = 15;
 /// Columns after the text, in a pane that has room for them.
@@ -141,7 +145,10 @@ impl<'a> Transcript<'a> {
         let world = run.shown();
         let team = world.agents()?;
         let plan = &team.plan;
-        let names = plan.agents.iter().map(|agent| columns(agent.name.as_str())).max();
+        let agents = plan.agents.iter().map(|agent| &agent.name);
+        let authors = team.lines.iter().rev().take(NAMED_LINES);
+        let names = agents.chain(authors.filter_map(|line| line.author.as_ref()));
+        let names = names.map(|name| columns(name.as_str())).max();
         let names = u16::try_from(names.unwrap_or(0)).unwrap_or(u16::MAX);
         let names = names.clamp(3, (width / 4).clamp(3, 20));
         let left = width.saturating_sub(TIME + names + 1);
@@ -175,7 +182,11 @@ impl<'a> Transcript<'a> {
 
     /// Columns before the text of a line.
     pub fn text_indent(&self, spoken: &SpokenLine<'_>) -> u16 {
-        TIME + self.names + 1 + self.models + STEP * spoken.depth.min(6) + spoken.kind.indent()
+        TIME + self.names
+            + 1
+            + self.models
+            + STEP * spoken.depth.min(MAX_INDENT)
+            + spoken.kind.indent()
     }
 
     /// The rows of a line, and whether text was left out.
@@ -314,7 +325,8 @@ fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
     };
     let took = took_ms(closed.elapsed_ms);
     if closed.reason.is_success() {
-        let by = team.answered_by.as_ref().map(|by| format!(" by {by}"));
+        let answered = world.progress.answer.as_ref();
+        let by = answered.and(team.answered_by.as_ref()).map(|by| format!(" by {by}"));
         let mut lines = Vec::new();
         if !team.missing.is_empty() {
             let names: Vec<&str> = team.missing.iter().map(|it| &*it.name).collect();
@@ -325,10 +337,9 @@ fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
             let text = format!("a tool call written as text is the answer of {}", names.join(", "));
             lines.push((TranscriptKind::Failed, text));
         }
-        lines.push((
-            TranscriptKind::Result,
-            format!("answered{} after {took}", by.unwrap_or_default()),
-        ));
+        let ended = if answered.is_some() { "answered" } else { "ended" };
+        let text = format!("{ended}{} after {took}", by.unwrap_or_default());
+        lines.push((TranscriptKind::Result, text));
         return lines;
     }
     let mut lines = Vec::new();
@@ -499,7 +510,7 @@ fn head(
         super::put_model(cx, pen, model, models - 1, dim);
         pen.space(1);
     }
-    pen.space(STEP * spoken.depth.min(6));
+    pen.space(STEP * spoken.depth.min(MAX_INDENT));
     let (glyph, role) = match spoken.kind {
         TranscriptKind::Message | TranscriptKind::Said | TranscriptKind::Streaming => return,
         TranscriptKind::Cut => (Glyph::Alert, StyleRole::Retry),

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::items::{ItemList, ItemSign, ItemSubject, ItemText, PaneItem};
+use super::items::{ItemList, ItemSign, ItemSubject, ItemText, PaneItem, single_spaced};
 use crate::log::event::{SpanId, StopReason};
 use crate::log::facts::research::{ResearchPlan, Sentence};
 use crate::log::world::research::rows::WorkflowStep;
@@ -189,7 +189,16 @@ fn add_stop<'a>(items: &mut Vec<PaneItem<'a>>, world: &'a World, research: &'a R
             items.push(PaneItem::gap());
             for it in issues {
                 let text = format!("{}: {}", it.note, it.issue.phrase());
-                let parts = vec![ItemText::of(text, StyleRole::Failed, 2)];
+                let mut parts = vec![ItemText::of(text, StyleRole::Failed, 2)];
+                if let Some(row) = research.note(&it.note) {
+                    let page = research.source(row.source).map_or("", |source| &*source.domain);
+                    let claim = format!("claim: {}", single_spaced(&row.note.claim));
+                    let quote = format!("quote: \"{}\"", single_spaced(&row.note.quote));
+                    let page = format!("page: {} {page}", row.source);
+                    for text in [claim, quote, page] {
+                        parts.push(ItemText::of(text, StyleRole::Text, 6));
+                    }
+                }
                 let about = ItemSubject::Note(it.note.clone());
                 items.push(PaneItem {
                     subject: about,

@@ -226,6 +226,9 @@ pub trait ItemList {
 /// Columns before the names: the mark of the selection, the sign, a blank.
 pub const SIGN: u16 = 3;
 
+/// Columns after the texts.
+const AFTER: u16 = 1;
+
 /// A list of items whose lines wrap.
 pub struct WrappedItems<'a, I> {
     pub items: &'a I,
@@ -235,7 +238,7 @@ pub struct WrappedItems<'a, I> {
 
 impl<I: ItemList> WrappedItems<'_, I> {
     pub fn text_columns(&self) -> u16 {
-        self.width.saturating_sub(SIGN + self.items.names() + 1).max(1)
+        self.width.saturating_sub(SIGN + self.items.names() + 1 + AFTER).max(1)
     }
 }
 
@@ -276,10 +279,12 @@ pub(crate) fn notes(
         let world = data.shown();
         let has_sources = world.research().is_some_and(|research| !research.sources.is_empty());
         let text = match world.progress.is_live() {
-            true => "No notes yet: they are taken from pages that were read. 1 shows the sources."
-                .to_owned(),
+            true => {
+                "No notes yet: they are taken from pages that were read. Pane 1 has the sources."
+                    .to_owned()
+            }
             false if has_sources && world.stop_cause().is_none() => {
-                "No notes: no source yielded one. 1 shows the reason for each.".to_owned()
+                "No notes: no source yielded one. Pane 1 has the reason for each.".to_owned()
             }
             false => format!("No notes: {}.", why_stopped(world)),
         };

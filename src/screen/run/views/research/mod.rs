@@ -15,6 +15,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use self::answer::answer_items;
+use self::items::{ItemList, ItemSubject};
 use self::moves::research_call;
 use self::notes::{Notes, note_items};
 use self::page as page_pane;
@@ -165,7 +166,19 @@ impl ResearchView {
         lines: &impl WrappingLines,
         height: usize,
     ) -> (Scroll, Option<usize>) {
-        let picked = note_items(run).map(|items| self.notes_picked(&items)).unwrap_or_default();
+        let Some(items) = note_items(run) else { return (Scroll::default(), None) };
+        let picked = self.notes_picked(&items);
+        let failed = run.shown().research().and_then(failed_note).filter(|_| picked.line.is_none());
+        if let Some(failed) = failed {
+            // The note that stopped the run is in view.
+            let is_it = |at: &usize| {
+                items
+                    .item(*at)
+                    .is_some_and(|item| item.subject == ItemSubject::Note(failed.clone()))
+            };
+            let line = (0..items.count()).find(is_it).unwrap_or_default();
+            return (Scroll { line, ..Scroll::default() }.clamped(lines, height), None);
+        }
         list_window(picked, run.shown().progress.is_live(), lines, height)
     }
 
@@ -202,9 +215,14 @@ fn list_window(
     }
 }
 
-/// The first note that the answer cites.
+/// The first note that the answer cites, or that stopped the run.
 fn first_cited(research: &Research) -> Option<&NoteRow> {
-    research.note(research.citations.first()?)
+    research.note(research.citations.first().or_else(|| failed_note(research))?)
+}
+
+/// The first note that cannot support an answer.
+fn failed_note(research: &Research) -> Option<&NoteId> {
+    research.verified.as_ref()?.issues.first().map(|issue| &issue.note)
 }
 
 /// The source that is being read, or was read last; once the run has ended, the last source with a page

@@ -265,12 +265,16 @@ pub(crate) fn render(
     let Some(row) = view.page_source(data).and_then(|no| research.source(no)) else {
         let world = data.shown();
         let text = match (world.progress.is_live(), research.sources.is_empty()) {
-            (true, true) => "No page yet: the search comes first. 3 shows the progress.".to_owned(),
+            (true, true) => {
+                "No page yet: the search comes first. Pane 3 has the progress.".to_owned()
+            }
             (true, false) => {
-                "No page yet: no source has been read. Select one in 1 (j, k).".to_owned()
+                "No page yet: no source has been read. Select one in pane 1 (j, k).".to_owned()
             }
             (false, true) => format!("No page: no source was found: {}.", why_stopped(world)),
-            (false, false) => "No page: no source was read. Select one in 1 (j, k).".to_owned(),
+            (false, false) => {
+                "No page: no source was read. Select one in pane 1 (j, k).".to_owned()
+            }
         };
         return empty(cx, area, &text, buf);
     };

@@ -137,8 +137,10 @@ pub(crate) fn render(
     if research.sources.is_empty() {
         let rows = Rect { y: parts.head.y, height: parts.head.height + parts.rows.height, ..area };
         let text = match (world.progress.is_live(), research.query.is_some()) {
-            (_, true) => "No sources: the search found nothing. 5 shows the query.".to_owned(),
-            (true, _) => "No sources yet: the search comes first. 3 shows the progress.".to_owned(),
+            (_, true) => "No sources: the search found nothing. Pane 5 has the query.".to_owned(),
+            (true, _) => {
+                "No sources yet: the search comes first. Pane 3 has the progress.".to_owned()
+            }
             (false, _) => format!("No sources: {}.", why_stopped(world)),
         };
         return empty(cx, rows, &text, buf);

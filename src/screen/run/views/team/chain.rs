@@ -8,7 +8,7 @@ use super::agents::guard_text;
 use crate::base::name::AgentName;
 use crate::log::facts::agents::AgentsPlan;
 use crate::log::world::World;
-use crate::log::world::agents::{AgentsFold, HopKind, HopState};
+use crate::log::world::agents::{AgentsFold, HopKind, HopRow, HopState};
 use crate::screen::DrawContext;
 use crate::screen::run::data::RunData;
 use crate::screen::run::views::agents::MODEL;
@@ -154,19 +154,30 @@ impl ChainLink {
     }
 }
 
-/// The active agents: those whose models are called, else the one that received work last.
+/// The active agents: those whose models are called, and those that received work and gave none of it to
+/// others; else the one in control.
 fn active(cx: &DrawContext, world: &World, team: &AgentsFold) -> Vec<(String, StyleRole)> {
     if !world.progress.is_live() {
         return Vec::new();
     }
-    let mut speaking = team.agents.iter().filter(|row| row.speaking.is_some()).map(|row| &row.name);
-    let name = match (speaking.next(), speaking.count()) {
-        (Some(name), 0) => Some(name),
-        (Some(_), more) => {
-            let several = (format!("{} agents", more + 1), StyleRole::Strong);
+    let running: Vec<_> = team.running().collect();
+    let is_last = |hop: &&&HopRow| {
+        !running.iter().any(|it| it.span != hop.span && world.is_within(it.span, hop.span))
+    };
+    let speaking = team.agents.iter().filter(|row| row.speaking.is_some()).map(|row| &row.name);
+    let mut names: Vec<&AgentName> = speaking.collect();
+    for hop in running.iter().filter(is_last) {
+        if !names.contains(&&hop.to) {
+            names.push(&hop.to);
+        }
+    }
+    let name = match names.len() {
+        0 => team.in_control.as_ref(),
+        1 => names.pop(),
+        several => {
+            let several = (format!("{several} agents"), StyleRole::Strong);
             return vec![("active: ".to_owned(), StyleRole::Dim), several];
         }
-        (None, _) => team.running().last().map(|hop| &hop.to).or(team.in_control.as_ref()),
     };
     let Some(name) = name else { return Vec::new() };
     let mut said =

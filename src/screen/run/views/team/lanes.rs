@@ -22,8 +22,8 @@ const TEXT: u16 = 20;
 pub const MIN_TEXT: u16 = 16;
 /// Minimum width of a name that is shortened so that the rows have room for their texts.
 const SHORT_NAME: u16 = 8;
-/// Columns of the number of context tokens, with a blank before it.
-pub const CONTEXT: u16 = 7;
+/// Columns of the number of context tokens, with a blank before and after it.
+pub const CONTEXT: u16 = 9;
 /// Minimum width of a text next to a number of tokens.
 const TEXT_AND_CONTEXT: u16 = 44;
 
@@ -162,7 +162,12 @@ impl Lanes {
         let start = (last + 2).min(width);
         let left = width - start;
         let has_context = left >= TEXT_AND_CONTEXT;
-        let text = (start, left - if has_context { CONTEXT } else { 0 });
+        let after = match has_context {
+            true => CONTEXT,
+            // A blank before the border, where that leaves a text.
+            false => u16::from(left > MIN_TEXT),
+        };
+        let text = (start, left - after);
         Lanes { has_clock, you, named, name_rows, text, has_context }
     }
 
@@ -231,19 +236,19 @@ mod tests {
         // name, whether there are times, columns of the text.
         let table = [
             // The pane at 120x36.
-            ((74, 11, 2, 7), Some((1, 7, true, 37))),
-            ((74, 11, 5, 7), Some((2, 7, true, 31))),
-            ((74, 11, 12, 7), Some((4, 7, true, 22))),
-            ((74, 11, 12, 20), Some((4, 8, true, 22))),
+            ((74, 11, 2, 7), Some((1, 7, true, 35))),
+            ((74, 11, 5, 7), Some((2, 7, true, 30))),
+            ((74, 11, 12, 7), Some((4, 7, true, 21))),
+            ((74, 11, 12, 20), Some((4, 8, true, 21))),
             // It is narrower once the run has ended: the rows keep their texts.
             ((65, 9, 4, 20), Some((2, 16, true, 16))),
             // One pane at 80x24, and at 60x16.
-            ((78, 13, 2, 12), Some((1, 12, true, 43))),
-            ((78, 13, 12, 12), Some((4, 8, true, 26))),
+            ((78, 13, 2, 12), Some((1, 12, true, 42))),
+            ((78, 13, 12, 12), Some((4, 8, true, 25))),
             ((58, 6, 6, 7), None),
             // The pane at 200x50.
-            ((126, 19, 12, 12), Some((3, 12, true, 41))),
-            ((126, 19, 22, 9), Some((4, 9, true, 23))),
+            ((126, 19, 12, 12), Some((3, 12, true, 40))),
+            ((126, 19, 22, 9), Some((4, 9, true, 22))),
             // Too many, too low, too narrow, none.
             ((74, 11, 30, 3), None),
             ((74, 3, 2, 3), None),

@@ -276,6 +276,8 @@ impl<'a> Diagram<'a> {
     }
 }
 
+/// Fewest bytes that messages have to begin with in common, so that they are left out.
+const MIN_SHARED: usize = 24;
 /// Width of a hop's number, with a blank.
 const NUMBER: u16 = 5;
 
@@ -295,7 +297,7 @@ pub(crate) fn render(
     if sequence.len() == 0 {
         let text = match data.shown().progress.is_live() {
             true => "No hops yet: each agent that takes control is drawn here.",
-            false => "No hops: no agent was called. 5 shows what happened.",
+            false => "No hops: no agent was called. Pane 5 has what happened.",
         };
         return empty(cx, diagram.rows, text, buf);
     }
@@ -345,7 +347,7 @@ impl Drawn<'_> {
         pen.put("you", dim);
         if lanes.has_context {
             let at = Rect { x: last.right().saturating_sub(CONTEXT), width: CONTEXT, ..last };
-            Pen::new(buf, at, cx.glyphs).right_aligned("ctx", CONTEXT, dim);
+            Pen::new(buf, at, cx.glyphs).right_aligned("context", CONTEXT - 1, dim);
         }
         // Each lane begins below its name.
         for lane in &lanes.named {
@@ -462,7 +464,7 @@ impl Drawn<'_> {
         {
             let tokens = hop.context_tokens.map_or_else(String::new, format::count);
             let at = Rect { x: at.right().saturating_sub(CONTEXT), width: CONTEXT, ..at };
-            Pen::new(buf, at, cx.glyphs).right_aligned(&tokens, CONTEXT, dim);
+            Pen::new(buf, at, cx.glyphs).right_aligned(&tokens, CONTEXT - 1, dim);
         }
     }
 
@@ -549,12 +551,33 @@ impl Drawn<'_> {
     {
         match row {
             SequenceRow::Asked(_) => ("start".into(), StyleRole::Dim),
-            SequenceRow::Hop(_, hop) => hop_words(self.world, hop),
+            SequenceRow::Hop(nth, hop) => match hop_words(self.world, hop) {
+                (text, StyleRole::Text) => (self.own_part(nth, text), StyleRole::Text),
+                words => words,
+            },
             SequenceRow::Question(_, row) => (question_words(row).into(), StyleRole::Text),
             SequenceRow::Ended(closed) => match closed.reason.is_success() {
                 true => ("answers".into(), StyleRole::Done),
                 false => (stop_lead(self.world, closed).into(), StyleRole::Failed),
             },
+        }
+    }
+
+    /// A message without the words with which the message of the row above or below begins too.
+    fn own_part<'r>(&self, nth: usize, text: Cow<'r, str>) -> Cow<'r, str> {
+        let hops = &self.sequence.team.hops;
+        let beside = [nth.checked_sub(1), Some(nth + 1)].into_iter().flatten();
+        let shared = beside.filter_map(|at| hops.get(at)).map(|hop| {
+            let other = message(hop).0;
+            let both = text.chars().zip(other.chars()).take_while(|(one, two)| one == two);
+            let end: usize = both.map(|(one, _)| one.len_utf8()).sum();
+            text[..end].rfind(' ').map_or(0, |blank| blank + 1)
+        });
+        match shared.max() {
+            Some(end) if end >= MIN_SHARED => {
+                format!("{} {}", self.cx.glyphs.symbol(Glyph::Ellipsis), &text[end..]).into()
+            }
+            _ => text,
         }
     }
 
