@@ -258,7 +258,7 @@ impl PlainLoop {
                 }),
                 None => Err(usage(word)),
             },
-            Does::Later => self.out.line("later answers the question before quitting"),
+            Does::Later => Err("later answers the question before quitting".to_owned()),
             Does::Yes | Does::No => {
                 self.say_yes_or_no(word.does == Does::Yes);
                 Ok(())
