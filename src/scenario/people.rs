@@ -145,7 +145,7 @@ worded! { Effects + phrase {
 words! { Effects:
     "read" => Effects::Read, "It only reads.";
     "write" => Effects::Write, "It changes something, which can be changed back.";
-    "irreversible" => Effects::Irreversible, "It cannot be undone: each call is approved by itself.";
+    "irreversible" => Effects::Irreversible, "It cannot be undone: calls are approved one at a time.";
 }
 
 /// What happens if nobody answers a question. It never approves.

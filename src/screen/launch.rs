@@ -37,7 +37,7 @@ pub(crate) fn start(state: &mut AppState, request: LaunchRequest) -> Update {
 pub(super) fn refuse_broken_scenario(state: &mut AppState) -> Update {
     let reload = key_of(Action::Rescan);
     let text = format!(
-        "This scenario cannot be run: see the preview. Fix the file, then press {reload} to reload."
+        "This scenario cannot be run: its preview says why. Fix the file; {reload} reads it again."
     );
     state.notify(NoticeKind::Error, text);
     Update::redraw()

@@ -118,7 +118,7 @@ pub(super) struct QuestionShape<'a> {
 
 impl<'a> QuestionShape<'a> {
     /// The shape of a question about a call; `None`: it is about something else, or about a call that
-    /// is approved by itself: it cannot be undone, or a card does not show all its arguments.
+    /// must be approved one at a time: it cannot be undone, or a card does not show all its arguments.
     pub(super) fn of(asked: &'a QuestionAsked) -> Option<Self> {
         match &asked.subject {
             Subject::ToolCall { tool, definition, args, .. }
@@ -205,8 +205,8 @@ pub(super) fn mark(state: &mut AppState, key: &QuestionKey) -> Update {
         let subject = &chosen.question.asked.subject;
         let is_long = matches!(subject, Subject::ToolCall { args, .. } if is_too_long(args));
         let why = match is_irreversible(&chosen.question.asked) {
-            _ if is_long => "A call with so long arguments is approved by itself.",
-            true => "A call that cannot be undone is approved by itself.",
+            _ if is_long => "A call with so long arguments must be approved one at a time.",
+            true => "A call that cannot be undone must be approved one at a time.",
             false => "Only approvals of calls are answered together.",
         };
         state.notify(NoticeKind::Info, why);

@@ -23,6 +23,7 @@ use crate::log::world::router::Router;
 use crate::log::world::tool_row::ToolRow;
 use crate::scenario::read::suggest_name;
 use crate::screen::by_word::ByWord;
+use crate::screen::keymap::key_of;
 use crate::screen::layout::Size;
 use crate::screen::run::earlier::EarlierRequest;
 use crate::screen::run::filter::{ActiveFilter, Filter};
@@ -278,7 +279,8 @@ impl PlainLoop {
         let no_keys = |text: String| {
             let raw = format!("as sent: inspect {number} raw");
             let cause = format!("cause {number} prints its cause.");
-            text.replace("as sent: 3 Raw", &raw).replace("c jumps to its cause.", &cause)
+            let jumps = format!("{} jumps to its cause.", key_of(Action::Cause));
+            text.replace("as sent: 3 Raw", &raw).replace(&jumps, &cause)
         };
         let names = Tab::names(shown.callee).map(str::to_lowercase);
         let name = tab.name(shown.callee).to_lowercase();

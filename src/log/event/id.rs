@@ -248,6 +248,7 @@ impl BoundaryId {
             (Some("round"), Some(round), None) => format!("round {round}"),
             (Some("source"), Some(place), None) => format!("source {place}"),
             (Some("read_extract"), None, None) => "reading".to_owned(),
+            (Some("finalize"), None, None) => "the final answer".to_owned(),
             (Some("in_doubt"), None, None) => "the call in doubt".to_owned(),
             (Some("message"), Some(round), Some(role)) => format!("{role} in round {round}"),
             (Some("dispatch"), Some(attempt), Some(task)) => format!("{task}, attempt {attempt}"),
@@ -282,6 +283,7 @@ mod tests {
     #[test]
     fn boundary_names_agent_not_path() {
         for (id, name) in [
+            ("finalize", "the final answer"),
             ("ask:1:pm", "call 1 of pm"),
             ("ask:2:router/billing.1/invoice_clerk.1", "call 2 of invoice_clerk"),
             ("ask:1:pm/devs.1/coder.2", "call 1 of coder.2"),

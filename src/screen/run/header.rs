@@ -84,7 +84,10 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
         piece(2, page.id().to_string(), dim, 2),
     ];
     if let Some(head) = head {
-        pieces.push(piece(10, head.plan.name().to_owned(), dim, 2));
+        // Of a watched run the name of the model says the same.
+        if world.observed().is_none() {
+            pieces.push(piece(10, head.plan.name().to_owned(), dim, 2));
+        }
         if let Some(forked) = head.launch.as_ref().and_then(|launch| launch.forked.as_ref()) {
             pieces.push(piece(8, format!("fork of {}", forked.parent), dim, 2));
         }

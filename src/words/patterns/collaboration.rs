@@ -590,7 +590,7 @@ fn when_effective(run: &RunFold, table: &Collaboration, plan: &CollaborationPlan
     }
     if round.closed.is_some() {
         return match (round.decision, round.number < plan.budget.max_rounds) {
-            (Some(_), _) => "Takes effect at finalize, the last boundary.".to_owned(),
+            (Some(_), _) => "Takes effect at the final answer, the last boundary.".to_owned(),
             (None, true) => format!("Takes effect at round {}.", round.number + 1),
             (None, false) => "Too late: nothing left for it to affect.".to_owned(),
         };
@@ -603,9 +603,9 @@ fn when_effective(run: &RunFold, table: &Collaboration, plan: &CollaborationPlan
             format!("Takes effect before {} in round {}.", seat.role, round.number)
         }
         None if round.number < plan.budget.max_rounds => {
-            format!("Takes effect at round {}, or at finalize.", round.number + 1)
+            format!("Takes effect at round {}, or at the final answer.", round.number + 1)
         }
-        None => "Takes effect at finalize, the last boundary.".to_owned(),
+        None => "Takes effect at the final answer, the last boundary.".to_owned(),
     }
 }
 

@@ -415,7 +415,7 @@ pub(crate) fn effects(
         _ if orchestrator.finalize.is_some() => {
             "Too late: nothing left for it to affect.".to_owned()
         }
-        _ => "Takes effect before the next attempt, or at finalize.".to_owned(),
+        _ => "Takes effect before the next attempt, or at the final answer.".to_owned(),
     }];
     let workers: Vec<_> = plan
         .workers

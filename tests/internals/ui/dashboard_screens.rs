@@ -274,7 +274,7 @@ const TOLD: &[(&str, &[&str])] = &[
         "flags_asked",
         &[
             "║>[~] legal_analyst                    off → on (pending)     ── It will be on ─",
-            "· Takes effect at round 3, or at finalize. ",
+            "· Takes effect at round 3, or at the final answer. ",
             "· Space takes the switch back. ",
             " j k move  Space switch  u undo  : commands  ? help  q back  Esc close",
         ],
@@ -419,7 +419,7 @@ fn windows_over_home_are_whole_wide() {
         &[
             "╔═ Flags of r-0004, live ═",
             "║>[ ] legal_analyst                     off                    ── If it is switched on now ─",
-            "· Takes effect at round 3, or at finalize. ",
+            "· Takes effect at round 3, or at the final answer. ",
             "· legal_analyst joins at round 3 unless round 2 decides. ",
             "· Then 4 seats, messages left 6 of 12 before they speak. ",
             " j k move  Space switch  : commands  ? help  q back  Esc close",

@@ -463,7 +463,7 @@ fn irreversible_call_needs_two_keys() {
 fn marks_only_equal_shapes() {
     let mut dash = dash(120, 36);
     dash.press("a Down Down Space");
-    shows(&dash, &["A call that cannot be undone is approved by itself."]);
+    shows(&dash, &["A call that cannot be undone must be approved one at a time."]);
     dash.press("Up Space Y");
     let both = [(QuestionId(1), APPROVE, false), (QuestionId(2), APPROVE, false)];
     assert_eq!(answers(&mut dash), both);

@@ -85,7 +85,7 @@ pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> StyledText
     let mut document = StyledText::default();
     let Some(call) = call else {
         document.add(StyleRole::Dim, "No prompt: this event belongs to no call.");
-        document.add(StyleRole::Dim, "c jumps to its cause.");
+        document.add(StyleRole::Dim, format!("{} jumps to its cause.", key_of(Action::Cause)));
         return document;
     };
     if let Some(Event { kind: EventKind::CallStarted(started), .. }) = run.opening_event(call)

@@ -81,7 +81,7 @@ fn flag_waits_for_next_round() {
         .expect("six calls");
     assert_eq!(
         said(&world(&events[..=end]), true),
-        "Takes effect at round 3, or at finalize.\nlegal_analyst joins at round 3 unless round 2 \
+        "Takes effect at round 3, or at the final answer.\nlegal_analyst joins at round 3 unless round 2 \
          decides.\nThen 4 seats, messages left 6 of 12 before they speak."
     );
 }
@@ -168,7 +168,7 @@ fn last_round_admits_no_seat() {
     assert!(text.contains("No further round is possible: no seat changes."), "{text}");
     let decided = upto(&[], &[], closed(3));
     let text = said(&world(&decided), true);
-    assert!(text.starts_with("Takes effect at finalize, the last boundary."), "{text}");
+    assert!(text.starts_with("Takes effect at the final answer, the last boundary."), "{text}");
 }
 
 #[test]

@@ -362,7 +362,7 @@ fn call_row(
         Fold::Empty | Fold::Cut => pen.space(1),
     };
     if node.fold == Fold::Cut {
-        pen.glyph(Glyph::Ellipsis, dim).put(" and more: 5 shows all", dim);
+        pen.glyph(Glyph::Ellipsis, dim).put(" and more: the events have all", dim);
         return;
     }
     let end = |pen: &Pen| names.saturating_sub(TOOK + pen.x() + 1);

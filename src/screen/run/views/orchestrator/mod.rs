@@ -113,7 +113,7 @@ impl OrchestratorView {
                 PaneText::note("No report yet: the results come first.")
             }
             (TaskSubject::None, ..) => {
-                PaneText::note("No calls yet: what is selected in 1 is shown here.")
+                PaneText::note("No calls yet: what is selected in the waterfall is shown here.")
             }
             _ => PaneText::note(""),
         };
