@@ -174,6 +174,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         Services::new(engine, models, trust, named, folder)
     };
     services.kept = stored.kept();
+    let engine = Arc::clone(&services.engine);
     #[cfg(unix)]
     let _server = {
         let _runs_go_on_in = runtime.enter();
@@ -280,7 +281,12 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         stored.end_waits();
     }
     // The runs have ended; a disk that hangs must not hold the operator. The timer needs the runtime.
-    let notes = own.block_on(async { tokio::time::timeout(STORE_GRACE, stored.finish()).await });
+    let notes = own.block_on(async {
+        match engine.leaves_runs() {
+            true => Ok(Vec::new()),
+            false => tokio::time::timeout(STORE_GRACE, stored.finish()).await,
+        }
+    });
     stored.end_waits();
     let unsent = own.block_on(traced_runs::finish());
     // Tasks that still wait for a disk or a pager are abandoned.

@@ -300,12 +300,19 @@ impl Engine {
         self.shared.leaves_runs.store(true, Ordering::Relaxed);
     }
 
-    /// Cancels every run and waits until all have ended, unless the runs are left.
+    pub(crate) fn leaves_runs(&self) -> bool {
+        self.shared.leaves_runs.load(Ordering::Relaxed)
+    }
+
+    /// Cancels every run and waits until all have ended; of runs that are left, until they are stored so far.
     pub async fn shutdown(&self) {
-        if self.shared.leaves_runs.load(Ordering::Relaxed) {
+        let runs = self.runs();
+        if self.leaves_runs() {
+            for run in &runs {
+                run.bus().wait_until_stored().await;
+            }
             return;
         }
-        let runs = self.runs();
         for run in &runs {
             run.send(Command::Cancel);
         }

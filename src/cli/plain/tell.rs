@@ -426,7 +426,11 @@ impl PlainLoop {
         for page in self.state.runs.iter().filter(|page| page.remote.is_none()) {
             let Some(head) = &page.world().head else { continue };
             let state = state_text(page.world());
-            self.out.line(&format!("{}: {}, {state}", page.id(), head.scenario));
+            let left = match page.world().progress.is_live() {
+                true => format!("; roundtable resume {} continues it", page.id()),
+                false => String::new(),
+            };
+            self.out.line(&format!("{}: {}, {state}{left}", page.id(), head.scenario));
         }
     }
 }
