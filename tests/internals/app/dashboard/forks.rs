@@ -335,6 +335,7 @@ fn forks_follow_their_parent() {
         let line = screen.lines().position(|line| line.contains(text));
         line.unwrap_or_else(|| panic!("{text}: {screen}"))
     };
-    let lines = ["r-1111", "↳ round 2", "  ↳ the final answer", "r-9999", "↳ r-gone, round 3"].map(place);
+    let lines =
+        ["r-1111", "↳ round 2", "  ↳ the final answer", "r-9999", "↳ r-gone, round 3"].map(place);
     assert!(lines.is_sorted(), "{screen}");
 }
