@@ -104,8 +104,11 @@ pub(crate) fn quit(state: &mut AppState, code: u8) -> Update {
 fn confirm_quit(state: &AppState, code: u8) -> Option<Confirm> {
     let (live, unsent) = (state.own_live_runs().count(), unsent_count(state));
     let asked = state.own_live_runs().map(|page| page.world().questions.open().len()).sum();
-    // What a program of others does is not continued here.
-    let is_left = |page: &RunPage| page.world().observed().is_none();
+    // What a program of others does is not continued here, and the run of a tour is not kept.
+    let tours = || state.tour.iter().chain(&state.left_tour);
+    let is_left = |page: &RunPage| {
+        page.world().observed().is_none() && !tours().any(|tour| tour.has_run(page.id()))
+    };
     let later = state.keeps_runs && state.own_live_runs().any(is_left);
     (live + unsent > 0).then(|| Confirm::quit(live, asked, unsent, later, code))
 }

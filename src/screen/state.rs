@@ -77,7 +77,7 @@ pub struct AppState {
     pub tour: Option<Tour>,
     /// Whether the runs of this program are kept.
     pub keeps_runs: bool,
-    /// A tour that was left before its end.
+    /// The tour before, also one that was left before its end.
     pub(super) left_tour: Option<Tour>,
     /// The lines for a new user on the first screen, until something was done.
     pub first_screen: Option<FirstScreen>,

@@ -92,6 +92,11 @@ impl Tour {
         self.step
     }
 
+    /// Whether this is its run, which is not kept.
+    pub(super) fn has_run(&self, run: &RunId) -> bool {
+        self.run.as_ref() == Some(run)
+    }
+
     /// Its run has started.
     pub(super) fn on_started(&mut self, request: RequestId, run: &RunId) {
         if self.request == request {
@@ -156,7 +161,7 @@ pub fn begin(state: &mut AppState) -> Option<LaunchRequest> {
 
 /// The key of the tour on the first screen: a tour that was left continues where it was, while its run lasts.
 pub(super) fn start(state: &mut AppState) -> Update {
-    if let Some(left) = state.left_tour.take()
+    if let Some(left) = state.left_tour.take().filter(|tour| tour.step != TourStep::Done)
         && let Some(run) = left.run.clone().filter(|run| lasts(state, run))
     {
         state.tour = Some(left);
@@ -204,7 +209,7 @@ fn end(state: &mut AppState) -> bool {
             format!("You left the tour at step {place}: {key}{home} continues it. Its run {run}.")
         }
     };
-    state.left_tour = Some(tour).filter(|tour| tour.step != TourStep::Done);
+    state.left_tour = Some(tour);
     state.notify(NoticeKind::Info, text);
     true
 }

@@ -84,7 +84,7 @@ fn pauses_running_run_and_seats_lawyer() {
     terminal.press(" ");
     terminal.sees("on (pending)");
     terminal.press("\x1b");
-    terminal.sees("of 4 answered");
+    terminal.sees("of 4 accepted");
 }
 
 #[test]

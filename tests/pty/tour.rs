@@ -69,7 +69,7 @@ fn tour_goes_through_six_steps() {
     terminal.press("\u{1b}");
     terminal.sees("That was the tour.");
     terminal.press("q");
-    terminal.sees("The tour has ended: t starts it again.");
+    terminal.sees("That was the tour: ? lists all keys.");
     terminal.press("q");
     terminal.sees("live");
     terminal.press("y");
@@ -87,7 +87,7 @@ fn fork_of_tour_is_kept() {
     terminal.press("F");
     terminal.sees("Fork of r-");
     terminal.press("\u{13}");
-    terminal.sees("The tour has ended");
+    terminal.sees("You left the tour at step 2/6");
     terminal.press("q");
     terminal.sees("1 Scenarios");
     terminal.press("\u{3}\u{3}");

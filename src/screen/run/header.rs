@@ -430,7 +430,7 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
         }
         (RunState::Pausing { by: who, .. }, _) => {
             let open = world.tally.open();
-            // A step pauses too: says what comes next, and names who asked for it if it was not you.
+            // A step pauses too: says what comes next, and whose command it was if not yours.
             let by = match who {
                 Initiator::You => String::new(),
                 _ => format!(", {}", who.phrase()),
