@@ -38,6 +38,7 @@ use crate::log::event::{RunId, StopClass, World};
 use crate::scenario::catalogue::RequestedModel;
 use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
 use crate::screen::keymap::use_words;
+use crate::screen::run::RunPage;
 use crate::screen::state::DisplaySettings;
 use crate::screen::theme::Theme;
 use crate::screen::{AppState, Msg, tour};
@@ -447,8 +448,11 @@ pub fn block_workers(runtime: &tokio::runtime::Handle) {
 
 /// Prints one line for each run of the session on the normal screen.
 fn print_summary(state: &AppState, paint: &StreamStyle) {
-    let lines: String =
-        state.runs.iter().map(|page| summary_line(page.world(), paint) + "\n").collect();
+    // Runs of other terminals are theirs to sum up.
+    let is_theirs = |page: &RunPage| page.remote.as_deref().is_some_and(|it| it.pid.is_some());
+    let pages = state.runs.iter().filter(|page| !is_theirs(page));
+    let line = |page: &RunPage| summary_line(page.world(), state.is_left(page), paint) + "\n";
+    let lines: String = pages.map(line).collect();
     let earlier = match state.removed_count() as u64 {
         0 => String::new(),
         left => format!("{} before: roundtable runs\n", format::count_noun(left, "run")),
@@ -460,7 +464,7 @@ fn print_summary(state: &AppState, paint: &StreamStyle) {
     }
 }
 
-fn summary_line(world: &World, paint: &StreamStyle) -> String {
+fn summary_line(world: &World, is_left: bool, paint: &StreamStyle) -> String {
     let Some(head) = &world.head else { return String::new() };
     let sign = paint.sign(paint.theme().run(world));
     let mut line = format!("{sign}  {}  {}", head.run, head.scenario);
@@ -474,10 +478,6 @@ fn summary_line(world: &World, paint: &StreamStyle) -> String {
     let totals = words_of(world).map(|words| words.summary(world)).unwrap_or_default();
     line.push_str(&paint.line(&StyledLine { parts: totals, label: None }));
     let time = time::duration_text(world.progress.active(world.progress.at));
-    let left = if world.progress.is_live() {
-        format!("  roundtable resume {}", head.run)
-    } else {
-        String::new()
-    };
+    let left = if is_left { format!("  roundtable resume {}", head.run) } else { String::new() };
     format!("{line}  {time}{left}")
 }

@@ -365,6 +365,9 @@ fn hint_rank(state: &AppState, row: &Binding) -> u8 {
     if row.action == Action::Compare && state.to_compare.marked.is_some() {
         return 2;
     }
+    if state.tour.as_ref().is_some_and(|tour| tour.step().action() == Some(row.action)) {
+        return 1;
+    }
     if row.action == Action::Commands && !state.overlays.is_empty() {
         return 8;
     }

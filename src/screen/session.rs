@@ -104,12 +104,7 @@ pub(crate) fn quit(state: &mut AppState, code: u8) -> Update {
 fn confirm_quit(state: &AppState, code: u8) -> Option<Confirm> {
     let (live, unsent) = (state.own_live_runs().count(), unsent_count(state));
     let asked = state.own_live_runs().map(|page| page.world().questions.open().len()).sum();
-    // What a program of others does is not continued here, and the run of a tour is not kept.
-    let tours = || state.tour.iter().chain(&state.left_tour);
-    let is_left = |page: &RunPage| {
-        page.world().observed().is_none() && !tours().any(|tour| tour.has_run(page.id()))
-    };
-    let later = state.keeps_runs && state.own_live_runs().any(is_left);
+    let later = state.own_live_runs().any(|page| state.is_left(page));
     (live + unsent > 0).then(|| Confirm::quit(live, asked, unsent, later, code))
 }
 

@@ -347,6 +347,14 @@ impl AppState {
         self.live_runs().filter(|page| page.remote.is_none())
     }
 
+    /// Whether a run can be left at the end of the program, to be continued later. What a program of others
+    /// does is not continued here, and the run of a tour is not kept.
+    pub fn is_left(&self, page: &RunPage) -> bool {
+        let is_own = page.remote.is_none() && page.world().observed().is_none();
+        let is_kept = self.keeps_runs && is_own && page.world().progress.is_live();
+        is_kept && !self.tour.iter().chain(&self.left_tour).any(|tour| tour.has_run(page.id()))
+    }
+
     /// The rows that an open drawer takes at the lower edge; the page of a run gets the others.
     pub fn docked_rows(&self) -> u16 {
         let rows = |overlay: &Overlay| {

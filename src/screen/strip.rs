@@ -137,14 +137,11 @@ pub(super) fn settle(state: &mut AppState) -> bool {
 /// One line, where the strip has no rows: the status row says it.
 pub(super) fn line_without_rows(state: &AppState) -> Option<String> {
     let (label, lines) = said(state).filter(|_| state.size == state.terminal)?;
-    let line = |words: &[Word]| {
-        let words: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
-        let text = words.join(" ");
-        if label.is_empty() { text } else { format!("{label}: {text}") }
-    };
-    let text = line(lines.first()?);
-    let short = tour::text(state).filter(|_| columns(&text) + 2 > state.terminal.cols.into());
-    Some(short.map_or(text, |tour| line(&words(tour.short))))
+    let short = tour::text(state).map(|tour| words(tour.short));
+    let line = short.as_ref().or(lines.first())?;
+    let words: Vec<&str> = line.iter().map(|(word, _)| word.as_str()).collect();
+    let text = words.join(" ");
+    Some(if label.is_empty() { text } else { format!("{label}: {text}") })
 }
 
 /// Draws the strip.

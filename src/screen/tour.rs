@@ -25,7 +25,7 @@ const SCENARIO: &str = "checkout-launch";
 /// Its flag.
 const FLAG: &str = "legal_analyst";
 /// How long each scripted reply takes: time to read a step, and not long to wait for a pause.
-const REPLY_TIME: &str = "3s..5s";
+const REPLY_TIME: &str = "4s..6s";
 /// Where the run pauses by itself, so that it does not end while the tour waits.
 const STOPS: [&str; 3] = ["round:2", "round:3", "finalize"];
 
@@ -67,6 +67,19 @@ impl TourStep {
     fn place(self) -> Option<String> {
         let at = Self::ALL.iter().position(|step| *step == self)?;
         Some(format!("{}/{}", at + 1, Self::ALL.len()))
+    }
+
+    /// What its key does.
+    pub(super) fn action(self) -> Option<Action> {
+        Some(match self {
+            Self::Pause => Action::PauseResume,
+            Self::Step => Action::Step,
+            Self::Flag => Action::Flags,
+            Self::Inspect => Action::Inspect,
+            Self::Scrub => Action::ScrubBack,
+            Self::Fork => Action::Fork,
+            Self::Done => return None,
+        })
     }
 
     /// Whether its key needs a run that has not ended.
@@ -117,6 +130,10 @@ impl Tour {
         for event in events {
             match &event.kind {
                 EventKind::Pausing { by: Initiator::You, .. } => self.has_paused = true,
+                // Who resumes it where it stopped by itself has tried the key: its next stop counts.
+                EventKind::Resumed { by: Initiator::You, .. } => {
+                    self.has_paused = self.step == TourStep::Pause;
+                }
                 EventKind::Resumed { .. } => self.has_paused = false,
                 EventKind::Stepped { .. } => self.has_stepped = true,
                 _ => {}
@@ -191,13 +208,14 @@ fn end(state: &mut AppState) -> bool {
     let home = if state.screen == ActiveScreen::Home { "" } else { " on home" };
     let text = match (tour.step.place(), lasting.and_then(|run| state.run(run))) {
         (None, _) => {
-            let waits = |page: &&RunPage| waits(&page.world().progress.stage);
-            let goes_on = state
-                .visible_run()
-                .filter(waits)
-                .map(|page| format!(" {} continues {}.", key_of(Action::PauseResume), page.id()));
+            let waits =
+                |page: &&RunPage| waits(&page.world().progress.stage) && !page.is_scrubbed();
+            let continues = state.visible_run().filter(waits).map(|page| {
+                let key = key_of(Action::PauseResume);
+                format!(" {key} continues {}, to the stops that the tour had.", page.id())
+            });
             let help = key_of(Action::Help);
-            format!("That was the tour: {help} lists all keys.{}", goes_on.unwrap_or_default())
+            format!("That was the tour: {help} lists all keys.{}", continues.unwrap_or_default())
         }
         (Some(_), None) => {
             format!("The tour has ended: {}{home} starts it again.", key_of(Action::Tour))
@@ -283,7 +301,26 @@ pub(super) struct TourText {
 /// What the tour says now; `None`: there is no tour.
 pub(super) fn text(state: &AppState) -> Option<TourText> {
     let step = state.tour.as_ref()?.step;
-    Some(TourText { label: step.label(), lines: lines(state, step), short: key_line(step) })
+    Some(TourText { label: step.label(), lines: lines(state, step), short: short(state, step) })
+}
+
+/// The same in one line for a small terminal.
+fn short(state: &AppState, step: TourStep) -> &'static str {
+    match (state.overlays.last(), page(state), step) {
+        (Some(Overlay::Flags(_)), _, TourStep::Flag) => "{switch} switches legal_analyst on.",
+        (Some(Overlay::Form(_)), _, TourStep::Done) => {
+            "{start} starts the fork, {close} closes it."
+        }
+        (Some(_), ..) => "{close} closes this window.",
+        (None, Some(page), _) if page.context() == Context::Filter => "{close} ends the filter.",
+        (None, Some(page), TourStep::Scrub) if page.inspector().is_some() => {
+            "{close} closes the inspector."
+        }
+        (None, Some(page), TourStep::Pause) if waits(&page.world().progress.stage) => {
+            "{pause-or-resume} resumes it, and again pauses it."
+        }
+        _ => key_line(step),
+    }
 }
 
 fn lines(state: &AppState, step: TourStep) -> [&'static str; 2] {
@@ -300,7 +337,7 @@ fn lines(state: &AppState, step: TourStep) -> [&'static str; 2] {
         None => on_page(page, step),
         Some(Overlay::Flags(_)) if step == TourStep::Flag => [
             "{switch} switches legal_analyst on. The note says when it takes effect,",
-            "and what it changes: here, who sits at the table.",
+            "and what it changes then.",
         ],
         Some(Overlay::Flags(_)) if step == TourStep::Inspect && !flag_is_on(state, page) => {
             ["Now it is off again: {switch} switches it on.", "{close} closes the flags."]
@@ -368,8 +405,8 @@ fn on_page(page: &RunPage, step: TourStep) -> [&'static str; 2] {
             "{flags} opens the flags: switches of the scenario, also while it runs.",
         ],
         TourStep::Inspect => [
-            "{down} selects a seat, {inspect} inspects it: its prompt, its reply.",
-            "{next-pane} goes to the next pane.",
+            "{down} selects a seat, {inspect} inspects it: its prompt, its reply,",
+            "the event as it is stored, and how long it took.",
         ],
         TourStep::Scrub if page.inspector().is_some() => [
             "This is the inspector: {next-pane} goes through its tabs.",
@@ -399,7 +436,7 @@ mod tests {
         let scenario = tour_scenario().expect("a good scenario");
         assert!(scenario.title.starts_with("Tour: "), "{}", scenario.title);
         let rows = &scenario.script.rows;
-        assert!(rows.iter().all(|row| row.latency.min.as_secs() == 3), "{rows:?}");
+        assert!(rows.iter().all(|row| row.latency.min.as_secs() == 4), "{rows:?}");
         assert!(scenario.flags.iter().any(|flag| flag.name.as_str() == FLAG && !flag.default));
     }
 

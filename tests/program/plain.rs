@@ -148,7 +148,7 @@ fn questions_are_answered_by_words() {
             "question 1 of r-",
             "type: answer 1 yes",
             "type yes, or no",
-            "This cannot be undone",
+            "cannot be undone: refund",
             "resume has to wait, type yes or no: ",
             "type yes or no: ",
             "waits for operator (question 1)",

@@ -18,7 +18,7 @@ fn configured_key_replaces_default() {
         assert!(keys.contains(hint), "{hint}: {keys}");
     }
     terminal.press("q");
-    terminal.sees("q (back): only in run");
+    terminal.sees("q works in run");
     terminal.press("?");
     terminal.sees("? does nothing here; Ctrl-X shows the keys");
     terminal.press("\u{18}");

@@ -6,7 +6,7 @@ use crate::support::server::{Asking, KEY, answer};
 use serde_json::json;
 
 /// From the button that starts a run of `checkout-launch` to the choice of who answers.
-const TO_ANSWERS: &str = "jjjjjj";
+const TO_ANSWERS: &str = "jjjjj";
 const LEFT: &str = "\x1b[D";
 const CTRL_S: &str = "\x13";
 

@@ -51,7 +51,7 @@ fn tour_goes_through_six_steps() {
     terminal.press("s");
     terminal.sees("Tour 3/6");
     terminal.press("f");
-    terminal.sees("who sits at the table");
+    terminal.sees("and what it changes then.");
     terminal.press(" ");
     terminal.sees("Tour 4/6");
     terminal.press("\u{1b}");

@@ -208,7 +208,8 @@ impl PlainLoop {
                 let tool = subject.approves().map(ToString::to_string).unwrap_or_default();
                 let by = asked.by.as_deref().unwrap_or("the run");
                 let what = format!(
-                    "Approve every later call of {tool} by {by} in this run, with any arguments?"
+                    "Approve every later call of {tool} by {by} in {}, with any arguments?",
+                    key.run
                 );
                 let answer = Answer::Approve { args: None };
                 return self.ask(&what, ByWord::Answer { key, answer, remember: true });
@@ -247,11 +248,12 @@ impl PlainLoop {
     /// Sends an answer; asks first where it approves what cannot be undone.
     fn send_answer(&mut self, key: QuestionKey, asked: &QuestionAsked, answer: Answer) {
         let approves = matches!(answer, Answer::Approve { .. });
-        let word = ByWord::Answer { key, answer, remember: false };
+        let word = ByWord::Answer { key: key.clone(), answer, remember: false };
         match approves && is_irreversible(asked) {
             true => {
                 let what = visible_within(&about(&asked.subject), REASON_CHARS);
-                self.ask(&format!("This cannot be undone: {what}. Approve it?"), word);
+                let name = question_name(&key);
+                self.ask(&format!("{name} cannot be undone: {what}. Approve it?"), word);
             }
             false => self.by(word),
         }
@@ -350,6 +352,7 @@ impl PlainLoop {
             }
             Dialog::Answer { key, mut fields, at, mut lines } => {
                 let field = fields.list.get_mut(at);
+                let before = field.as_ref().map(|field| field.text());
                 let has_lines = field.as_ref().is_some_and(|field| field.has_lines());
                 let text = match (has_lines, line) {
                     (true, END) => std::mem::take(&mut lines).join("\n"),
@@ -369,6 +372,10 @@ impl PlainLoop {
                     Ok(()) => at + 1,
                     Err(why) => {
                         self.out.line(&format!("not taken: {why}"));
+                        // What was refused is not what an empty line keeps.
+                        if let (Some(field), Some(text)) = (fields.list.get_mut(at), &before) {
+                            let _ = field.set(text);
+                        }
                         at
                     }
                 };
@@ -495,7 +502,7 @@ impl PlainLoop {
                     .collect();
                 let how = match &open[..] {
                     [] => "no question is open".to_owned(),
-                    [one] => format!("a question of a run is answered with: {one} yes"),
+                    [one] => format!("a question of a run is answered with: {one}"),
                     _ => format!("questions of runs are answered with: {}", open.join(", ")),
                 };
                 self.out.line(&format!("nothing waits for yes or no; {how}"));

@@ -2,7 +2,7 @@
 
 use super::PlainLoop;
 use super::Waiting;
-use super::answers::{Dialog, number_of};
+use super::answers::Dialog;
 use super::tell::{LineLevel, form_fields, form_lines, problem_lines};
 use super::words::{Does, WORDS, Word, WordGroup, only_reads, parse};
 use crate::base::name::{FlagName, ToolName};
@@ -251,13 +251,13 @@ impl PlainLoop {
                 self.by(ByWord::Do(Effect::Suggest { run: key.run, id: key.id }));
                 Ok(())
             }),
-            Does::Withdraw => match number_of(rest) {
-                Some((number, _)) => self.send(Command::WithdrawApproval {
-                    id: crate::log::event::kind::QuestionId(number),
-                    by: Initiator::You,
-                }),
-                None => Err(usage(word)),
-            },
+            Does::Withdraw => self.question_number(rest).and_then(|(run, number, _)| {
+                let id = crate::log::event::kind::QuestionId(number);
+                let command = Command::WithdrawApproval { id, by: Initiator::You };
+                let Some(run) = run else { return self.send(command) };
+                self.command(run, command);
+                Ok(())
+            }),
             Does::Later => Err("later answers the question before quitting".to_owned()),
             Does::Yes | Does::No => {
                 self.say_yes_or_no(word.does == Does::Yes);
@@ -426,7 +426,9 @@ impl PlainLoop {
             return Ok(());
         }
         if !rest.is_empty() {
-            return Err("type: pause, resume, pause all or resume all".to_owned());
+            return Err(format!(
+                "open {rest}, then pause or resume; pause all and resume all are for every live run"
+            ));
         }
         let page = self.here()?;
         if !pauses && page.kept.is_some() {

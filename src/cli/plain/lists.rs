@@ -292,10 +292,11 @@ impl PlainLoop {
             for it in page.world().questions.remembered() {
                 let uses = format::count_noun(it.uses, "call");
                 lines.push(format!(
-                    "{} remembers that every call of {} by {} is approved, used for {uses}: withdraw {}",
+                    "{} remembers that every call of {} by {} is approved, used for {uses}: withdraw {} {}",
                     page.id(),
                     it.tool,
                     it.agent.as_deref().unwrap_or("the run"),
+                    page.id(),
                     it.id.0
                 ));
             }
@@ -351,6 +352,10 @@ fn question_lines_of(page: &RunPage, asked: &QuestionAsked) -> Vec<String> {
     lines.extend(question_text(asked).into_iter().skip(1).filter(|line| {
         !(matches!(asked.subject, Subject::Decision { .. }) && line.starts_with("stances"))
     }));
+    if let Some(tool) = asked.subject.approves() {
+        let by = asked.by.as_deref().unwrap_or("the run");
+        lines.insert(0, format!("{by} asks to call {tool}"));
+    }
     if let Subject::Turn { .. } | Subject::Agent { .. } = &asked.subject
         && let Some(head) = &world.head
     {
@@ -387,7 +392,7 @@ fn said_before(world: &World) -> Vec<String> {
         }
     }
     if lines.is_empty() {
-        lines.push("nobody has said anything yet: no round has closed".to_owned());
+        lines.push("what others say in a round is shown when the round closes".to_owned());
     }
     lines
 }

@@ -263,7 +263,9 @@ impl PlainLoop {
 
     /// Ctrl-D: as `quit`, and again as yes.
     fn on_end_of_terminal(&mut self) {
-        self.dialog = None;
+        if self.dialog.take().is_some() {
+            return self.out.line("left: what was typed is dropped; Ctrl-D again is quit");
+        }
         match self.state.overlays.last() {
             Some(Overlay::Confirm(asked)) if matches!(asked.on_yes, OnYes::Quit { .. }) => {
                 self.by(ByWord::Act(Action::Confirm));
@@ -316,6 +318,12 @@ impl PlainLoop {
                 // Escape codes, and the editor of a terminal that has a screen.
                 _ => {}
             },
+        }
+        if let Some([.., few]) = self.state.history.interrupted_lines() {
+            self.state.history.interrupted_seen();
+            self.out.line(&format!(
+                "{few}: runs interrupted lists them; open one, then resume continues it"
+            ));
         }
     }
 

@@ -391,11 +391,12 @@ impl PlainLoop {
                 }
                 let mut lines: Vec<String> = Vec::new();
                 lines.extend(wanted.map(|_| "no such boundary so far; there are:".to_owned()));
-                lines.extend(places.iter().enumerate().map(|(at, it)| {
+                let shown = places.iter().enumerate().take(LISTED);
+                lines.extend(shown.map(|(at, it)| {
                     let time = time_in_run(it.at);
                     format!("boundary {}: {} at {time}", at + 1, visible(it.id.as_str()))
                 }));
-                lines.push("at 2 goes to boundary 2".to_owned());
+                lines.push(format!("{} boundaries; at 2 goes to boundary 2", places.len()));
                 Err(lines.join("\n"))
             });
             // The loop is only gone when the program ends.

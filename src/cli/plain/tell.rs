@@ -426,7 +426,7 @@ impl PlainLoop {
         for page in self.state.runs.iter().filter(|page| page.remote.is_none()) {
             let Some(head) = &page.world().head else { continue };
             let state = state_text(page.world());
-            let left = match page.world().progress.is_live() {
+            let left = match self.state.is_left(page) {
                 true => format!("; roundtable resume {} continues it", page.id()),
                 false => String::new(),
             };
@@ -508,7 +508,12 @@ pub(super) fn run_lines(page: &RunPage) -> Vec<String> {
     let mut lines =
         vec![format!("{}: {} ({}), {}", page.id(), head.title, head.scenario, head.plan.name())];
     let time = format::time_in_run(world.progress.run_time(world.progress.at));
-    let mut state = format!("{} at {time}, {} events", state_text(world), page.shown_event_count());
+    let is_interrupted = page.kept.as_deref().is_some_and(|kept| kept.is_interrupted());
+    let how = match is_interrupted {
+        true => "interrupted; resume continues it;".to_owned(),
+        false => state_text(world),
+    };
+    let mut state = format!("{how} at {time}, {} events", page.shown_event_count());
     if page.is_scrubbed() {
         state = format!(
             "an earlier moment, at {time}: {} events; at live returns",

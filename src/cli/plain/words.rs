@@ -168,7 +168,7 @@ pub static WORDS: &[Word] = &[
         Action::Approve, Action::Deny, Action::Pick(0), Action::EditAnswer, Action::EditJson, Action::Submit, Action::Remember, Action::ApproveMarked, Action::Mark,
     ]),
     word("suggest", "[RUN] N", Does::Suggest, "what the script of the scenario would answer", Ask, &[Action::Suggest]),
-    word("withdraw", "N", Does::Withdraw, "forget the remembered approval of question N: such calls are asked about again", Ask, &[Action::WithdrawApproval]),
+    word("withdraw", "[RUN] N", Does::Withdraw, "forget the remembered approval of question N: such calls are asked about again", Ask, &[Action::WithdrawApproval]),
     word("yes", "", Does::Yes, "yes, do it", Ask, &[Action::Confirm, Action::Agree]),
     word("no", "", Does::No, "no, leave it", Ask, &[Action::Decline]),
     word("later", "", Does::Later, "at the question before quitting: leave the live runs, and continue them later", Ask, &[Action::Later]),

@@ -401,7 +401,7 @@ impl LaunchForm {
     /// Why no command line starts the same run; `None`: one does.
     pub(crate) fn no_command(&self) -> Option<&'static str> {
         let is_unkept = self.fork.as_ref().is_some_and(|fork| fork.is_unkept);
-        is_unkept.then_some("The run of the tour is not kept: no command line can fork it.")
+        is_unkept.then_some("The run of the tour is not kept; its fork is.")
     }
 
     /// The words of the command line that starts the same run, not quoted.

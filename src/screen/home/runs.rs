@@ -144,7 +144,7 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let world = page.world();
     let sign = cx.theme.run(world);
-    pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, WORD, sign.style);
+    pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, WORD - 1, sign.style).space(1);
     pen.cell(page.id().as_str(), columns.ids - 1, plain).space(1);
     let head = world.head.as_ref();
     if columns.pattern > 0 {

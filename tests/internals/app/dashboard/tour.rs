@@ -134,7 +134,7 @@ fn step_waits_for_state() {
     tour.paused();
     assert_eq!(tour.step(), Some(TourStep::Flag));
     tour.dash.press("f");
-    tour.sees(&["Tour 3/6", "what it changes: here, who sits"]);
+    tour.sees(&["Tour 3/6", "and what it changes then."]);
     assert_eq!(tour.step(), Some(TourStep::Flag), "only opened");
     tour.dash.press("Space");
     assert_eq!(tour.step(), Some(TourStep::Inspect), "pending");
