@@ -68,10 +68,12 @@ pub fn exact(number: u64) -> String {
     out
 }
 
-/// A number with its noun: `1 action`, `3 actions`. The plural is the noun with an `s`.
+/// A number with its noun: `1 action`, `3 actions`, `2 retries`.
 pub fn count_noun(number: u64, noun: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{end}")
+    match noun.strip_suffix("ry").filter(|_| number != 1) {
+        Some(stem) => format!("{number} {stem}ries"),
+        None => format!("{number} {noun}{}", if number == 1 { "" } else { "s" }),
+    }
 }
 
 /// The calls of a run by what they called: `9 model, 1 tool, 5 agent, 1 person calls`.

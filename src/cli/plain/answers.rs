@@ -222,6 +222,16 @@ impl PlainLoop {
                 let (to, text) = more.split_once(char::is_whitespace).unwrap_or((more, ""));
                 Ok(Answer::HandOver { to: to.into(), text: text.trim().into() })
             }
+            // Hardly meant as the text that a customer or an agent reads.
+            "yes" | "no"
+                if more.is_empty()
+                    && matches!(subject, Subject::Turn { .. } | Subject::Agent { .. })
+                    && subject.choices().iter().all(|it| **it != *said) =>
+            {
+                let what = format!("{} takes a text. Send `{said}`?", question_name(&key));
+                let answer = Answer::Text { text: said.into() };
+                return self.ask(&what, ByWord::Answer { key, answer, remember: false });
+            }
             _ if matches!(subject, Subject::Turn { .. }) => Ok(Answer::Text { text: said.into() }),
             _ if !subject.choices().is_empty() => choice(subject, said),
             _ => Ok(Answer::Text { text: said.into() }),

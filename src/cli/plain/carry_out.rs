@@ -279,6 +279,15 @@ impl PlainLoop {
                     "off" => LineLevel::Off,
                     "notable" => LineLevel::Notable,
                     "all" => LineLevel::All,
+                    "" => {
+                        let now = match self.level {
+                            LineLevel::Off => "off",
+                            LineLevel::Notable => "notable",
+                            LineLevel::All => "all",
+                        };
+                        let why = "off prints no event while you type";
+                        return self.out.line(&format!("lines: {now}. {}; {why}", usage(word)));
+                    }
                     _ => return self.out.line(&usage(word)),
                 };
                 self.out.line(&format!("lines: {rest}"));
@@ -668,7 +677,9 @@ impl PlainLoop {
         let sections = WordGroup::ALL.map(WordGroup::section).join(", ");
         self.out.line("help WORD explains a word");
         self.out.line(&format!("help SECTION explains the words of a section: {sections}"));
-        self.out.line("Ctrl-C ends the run, and twice it quits. Ctrl-D is quit, and again is yes.");
+        self.out.line(
+            "Ctrl-C asks to end the run, and twice it quits. Ctrl-D is quit, and again is yes.",
+        );
         self.out.line("Lines that begin with a number are events: number, time, what happened.");
         Ok(())
     }

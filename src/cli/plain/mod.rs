@@ -338,7 +338,7 @@ impl PlainLoop {
         }
     }
 
-    /// Ctrl-C: ends what is awaited or asked, and the run; twice leaves.
+    /// Ctrl-C: ends what is awaited or asked, and asks whether to end the run; twice leaves.
     fn interrupt(&mut self) {
         if self.interrupted.is_some_and(|at| at.elapsed() < INTERRUPT_WINDOW) {
             self.quit = Some(INTERRUPTED);
@@ -352,10 +352,10 @@ impl PlainLoop {
             _ => format!("again leaves and ends {}", format::count_noun(own, "live run")),
         };
         let live = self.state.visible_run().filter(|page| page.world().progress.is_live());
-        match live.filter(|page| page.remote.is_none()).map(|page| page.id().clone()) {
-            Some(run) => {
-                self.typed = "Ctrl-C".to_owned();
-                self.command(run, Command::Cancel);
+        match live.filter(|page| page.remote.is_none()) {
+            Some(_) => {
+                self.state.overlays.clear();
+                self.by(ByWord::Act(Action::Kill));
                 self.out.line(&format!("Ctrl-C {ends}"));
             }
             None => self.out.line(&format!("Ctrl-C {ends}; no run of this program is open here")),

@@ -12,7 +12,7 @@ use crate::base::time::duration_text;
 use crate::base::visible::visible;
 use crate::cli::picture::Moment;
 use crate::host::recorded::{RecordedRun, fork_places};
-use crate::log::event::kind::Asks;
+use crate::log::event::kind::{Asks, BreakerStage};
 use crate::log::event::{BoundaryId, Elapsed, EventKind, Seq, World};
 use crate::log::facts::collaboration::Contribution;
 use crate::log::world::agents::{AgentState, AgentsFold, HopKind, HopState};
@@ -29,6 +29,7 @@ use crate::screen::run::earlier::EarlierRequest;
 use crate::screen::run::filter::{ActiveFilter, Filter};
 use crate::screen::run::inspector::calls::{cause_of, first_tab};
 use crate::screen::run::inspector::{InspectTarget, Inspector, Tab};
+use crate::screen::run::views::tools::listed_tools;
 use crate::screen::run::views::tools::summary::{breaker_rule, faults_text};
 use crate::screen::run::views::{OwnView, PaneAt, View};
 use crate::screen::run::{PageViews, Pane, RunPage};
@@ -490,7 +491,7 @@ fn items_of(page: &RunPage) -> Vec<(usize, String)> {
 }
 
 fn tool_names(page: &RunPage) -> Vec<(usize, String)> {
-    let rows = tools_of(page.shown()).into_iter();
+    let rows = listed_tools(page.shown()).into_iter();
     rows.map(|row| row.name().to_string()).enumerate().collect()
 }
 
@@ -512,9 +513,9 @@ fn rows_of(page: &RunPage, name: &str, now: Elapsed) -> Option<Vec<String>> {
     match name {
         "round table" => world.collaboration().map(seat_lines),
         "stances" => world.collaboration().map(stance_lines),
-        "breakers" => Some(tools_of(world).iter().map(|row| tool_line(row, now)).collect()),
-        "bulkheads" => Some(tools_of(world).iter().map(|row| bulkhead_line(row)).collect()),
-        "retries" => Some(tools_of(world).iter().map(|row| retries_line(row)).collect()),
+        "breakers" => Some(listed_tools(world).iter().map(|row| tool_line(row, now)).collect()),
+        "bulkheads" => Some(listed_tools(world).iter().map(|row| bulkhead_line(row)).collect()),
+        "retries" => Some(listed_tools(world).iter().map(|row| retries_line(row)).collect()),
         "agents" => world.agents().map(agent_lines),
         "hops" => world.agents().map(|agents| hop_lines(agents, world)),
         "sources" => world.research().map(source_lines),
@@ -530,17 +531,6 @@ fn rows_of(page: &RunPage, name: &str, now: Elapsed) -> Option<Vec<String>> {
         }),
         _ => None,
     }
-}
-
-/// The tools that the tables of the dashboard list, in their order.
-fn tools_of(world: &World) -> Vec<&ToolRow> {
-    let load = world.projection().and_then(|it| it.tool_load());
-    let rows = world.tools.rows().iter();
-    let is_listed = |row: &&ToolRow| match &load {
-        Some(load) => row.tally.calls + row.tally.repeats > 0 || load.steps.contains(row.name()),
-        None => !row.head.is_observed() || row.tally.calls > 0,
-    };
-    rows.filter(is_listed).collect()
 }
 
 /// A contribution in one sentence.
@@ -630,6 +620,8 @@ fn tool_line(row: &ToolRow, now: Elapsed) -> String {
         None => breaker_rule(row, now),
     };
     let mut parts = vec![breaker];
+    let last = row.history.back().filter(|_| row.breaker != BreakerStage::Closed);
+    parts.extend(last.map(|it| format!("last change: {}", it.why.description(it.counted))));
     parts.extend(tally.error_rate().map(|rate| format!("{} errors", format::percent(rate))));
     parts.push(format::count_noun(tally.calls, "call"));
     parts.push(format::count_noun(tally.requests(), "request"));
@@ -664,7 +656,7 @@ fn retries_line(row: &ToolRow) -> String {
         row.name(),
         format::count_noun(tally.requests(), "request"),
         format::count_noun(tally.calls, "call"),
-        format::count_noun(tally.retries, "retry").replace("retrys", "retries"),
+        format::count_noun(tally.retries, "retry"),
         tally.client_retries,
         tally.repeats,
         tally.failed,

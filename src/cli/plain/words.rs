@@ -222,7 +222,7 @@ pub static NO_WORD: &[(Action, &str)] = &[
     (Action::Theme, "there are no colours"),
     (Action::Redraw, "nothing is drawn: what was printed stays"),
     (Action::Tour, "it explains keys: help lists the words"),
-    (Action::Interrupt, "Ctrl-C is no word: it ends the run, and twice it quits"),
+    (Action::Interrupt, "Ctrl-C is no word: it asks to end the run, and twice it quits"),
 ];
 
 /// Whether a word only prints: it may be typed while a question is open.

@@ -285,7 +285,7 @@ impl View for ToolsView {
 
 /// The tools that the tables list. A tool without a call is left out where the plan of the run does
 /// not have it, and one of another program whose calls got another name.
-pub(super) fn listed_tools(world: &World) -> Vec<&ToolRow> {
+pub(crate) fn listed_tools(world: &World) -> Vec<&ToolRow> {
     let load = world.projection().and_then(Projection::tool_load);
     let rows = world.tools.rows().iter();
     let has_part = |row: &&ToolRow| match &load {
