@@ -262,7 +262,7 @@ stop_reasons! {
         CircuitOpen(ToolName) = "circuit_open", Stopped, "{}: breaker open",
             Some("The breaker was open, so the tool was not called: see what opened it.");
         BulkheadFull(ToolName) = "bulkhead_full", Stopped, "{}: bulkhead full",
-            Some("Too many concurrent calls: raise tools.<name>.max_in_flight or max_wait_ms.");
+            Some("Too many concurrent calls: raise tools.<name>.bulkhead.max_in_flight or max_wait_ms.");
         /// An offline run whose script has no row for this role, agent or step.
         ScriptMissing(Box<str>) = "script_missing", Stopped, "not scripted: {}",
             Some("The offline script has no matching row: add a [[script]] row whose conditions hold.");
