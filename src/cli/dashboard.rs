@@ -448,7 +448,7 @@ pub fn block_workers(runtime: &tokio::runtime::Handle) {
 
 /// Prints one line for each run of the session on the normal screen.
 fn print_summary(state: &AppState, paint: &StreamStyle) {
-    // Runs of other terminals are theirs to sum up.
+    // A run of another terminal is in the summary of that terminal.
     let is_theirs = |page: &RunPage| page.remote.as_deref().is_some_and(|it| it.pid.is_some());
     let pages = state.runs.iter().filter(|page| !is_theirs(page));
     let line = |page: &RunPage| summary_line(page.world(), state.is_left(page), paint) + "\n";

@@ -300,11 +300,13 @@ impl Engine {
         self.shared.leaves_runs.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the runs are left at the end of the program.
     pub(crate) fn leaves_runs(&self) -> bool {
         self.shared.leaves_runs.load(Ordering::Relaxed)
     }
 
-    /// Cancels every run and waits until all have ended; of runs that are left, until they are stored so far.
+    /// Cancels every run and waits until all have ended. If the runs are left, only waits until their events so
+    /// far are stored.
     pub async fn shutdown(&self) {
         let runs = self.runs();
         if self.leaves_runs() {

@@ -1,6 +1,6 @@
 //! Whether the dashboard was opened before. The first time, it shows a new user what to do, and writes a file
 //! into the state folder that says so. Its contents do not matter, so any number of processes may write it.
-//! Where it cannot be written, nothing is shown: it would be there at each start.
+//! Where it cannot be written, nothing is shown: otherwise it would be shown at each start.
 
 use std::path::Path;
 

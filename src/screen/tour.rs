@@ -130,7 +130,7 @@ impl Tour {
         for event in events {
             match &event.kind {
                 EventKind::Pausing { by: Initiator::You, .. } => self.has_paused = true,
-                // Who resumes it where it stopped by itself has tried the key: its next stop counts.
+                // If the run had paused by itself, the key was used: the next pause counts.
                 EventKind::Resumed { by: Initiator::You, .. } => {
                     self.has_paused = self.step == TourStep::Pause;
                 }
@@ -266,7 +266,7 @@ fn is_done(state: &AppState) -> bool {
         TourStep::Step => stands && tour.has_stepped,
         TourStep::Flag => flag_is_on(state, page),
         TourStep::Inspect => page.inspector().is_some(),
-        // Under the inspector nobody sees the panes change.
+        // The inspector hides the panes.
         TourStep::Scrub => events_back(page) >= BACK && page.inspector().is_none(),
         TourStep::Fork => fork_is_open(state),
         TourStep::Done => false,

@@ -336,7 +336,7 @@ fn table(
     let cells = |row: &&RunRow| cells(row, playing.get(&row.id), now, paint);
     let cells: Vec<[String; 9]> = rows.iter().map(cells).collect();
     let mut widths = [0; 9];
-    // A pipe gets rows alone: they are counted and cut there.
+    // Without headings in a pipe: scripts read the rows.
     let heads = std::io::stdout().is_terminal().then_some(HEADS.map(str::to_owned));
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {

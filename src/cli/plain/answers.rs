@@ -222,7 +222,7 @@ impl PlainLoop {
                 let (to, text) = more.split_once(char::is_whitespace).unwrap_or((more, ""));
                 Ok(Answer::HandOver { to: to.into(), text: text.trim().into() })
             }
-            // Hardly meant as the text that a customer or an agent reads.
+            // It is probably not meant as the text itself.
             "yes" | "no"
                 if more.is_empty()
                     && matches!(subject, Subject::Turn { .. } | Subject::Agent { .. })
@@ -382,7 +382,7 @@ impl PlainLoop {
                     Ok(()) => at + 1,
                     Err(why) => {
                         self.out.line(&format!("not taken: {why}"));
-                        // What was refused is not what an empty line keeps.
+                        // An empty line must not keep a refused text.
                         if let (Some(field), Some(text)) = (fields.list.get_mut(at), &before) {
                             let _ = field.set(text);
                         }

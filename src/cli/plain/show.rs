@@ -31,7 +31,7 @@ use crate::screen::run::inspector::calls::{cause_of, first_tab};
 use crate::screen::run::inspector::{InspectTarget, Inspector, Tab};
 use crate::screen::run::views::tools::listed_tools;
 use crate::screen::run::views::tools::summary::{breaker_rule, faults_text};
-use crate::screen::run::views::{OwnView, PaneAt, View};
+use crate::screen::run::views::{PaneAt, View};
 use crate::screen::run::{PageViews, Pane, RunPage};
 use crate::screen::{Action, DrawContext, picture};
 use crate::words::closing::closing;
@@ -125,25 +125,14 @@ impl PlainLoop {
                     .position(|(_, known)| known.eq_ignore_ascii_case(item.trim_start_matches('#')))
                     .ok_or_else(|| {
                         let known = items.iter().map(|(_, name)| name.as_str());
-                        let guess = suggest_name(item, known.clone());
-                        let is_number = item.trim_start_matches('#').parse::<u32>().is_ok();
-                        match is_number && guess.starts_with("did") {
-                            true => format!("no {name} {item}: there are {}", items.len()),
-                            false => format!("no {name} {item}: {guess}"),
+                        match item.trim_start_matches('#').parse::<u32>() {
+                            Ok(_) => format!("no {name} {item}: there are {}", items.len()),
+                            Err(_) => format!("no {name} {item}: {}", suggest_name(item, known)),
                         }
                     })?,
             ),
         };
-        let view: &mut dyn View = match &mut views.own {
-            _ if !is_own => &mut views.tools,
-            OwnView::Collaboration(view) => view,
-            OwnView::Orchestrator(view) => view,
-            OwnView::Team(view) => view,
-            OwnView::Research(view) => view,
-            OwnView::Router(view) => view,
-            OwnView::Observed(view) => view,
-            OwnView::Tools => &mut views.tools,
-        };
+        let view = if is_own { views.own_view_mut() } else { &mut views.tools as &mut dyn View };
         let at = PaneAt { pane: Pane::First, areas: &areas };
         if let Some((steps, _)) = selected.and_then(|at| items.get(at)) {
             view.on_move(page, at, Action::Top);

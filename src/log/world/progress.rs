@@ -96,7 +96,7 @@ impl RunProgress {
         self.stage = RunState::Closed;
         self.closed = Some(Arc::new(closed.clone()));
         self.paused = Duration::from_millis(closed.paused_ms);
-        // A wait for people that the end of the run cut short has no event of its own.
+        // If the run ends while it waits for people, no event says how long it waited.
         let missing = self.paused.saturating_sub(self.pauses.between(Elapsed(0), at));
         if missing >= ROUNDED {
             self.waited = self.waited.saturating_add(missing);

@@ -103,7 +103,7 @@ impl ComparisonParts {
         let wanted = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2);
         let list = match full {
             true => 0,
-            // The selected one has the whole height with a key.
+            // A key gives the selected difference the whole height.
             false => wanted.min(rest.height / 5 * 3).max(3),
         };
         let shared = list.saturating_sub(1);

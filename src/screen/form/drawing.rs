@@ -23,8 +23,9 @@ use crate::words::styled::StyleRole;
 const COLS: u16 = 108;
 /// Rows below the fields: the first problem, two rows of the command line, the buttons.
 const FOOT: u16 = 4;
-/// Minimum and maximum columns of the labels, and of a value with a note beside it.
+/// Minimum and maximum columns of the labels.
 const LABEL: std::ops::RangeInclusive<u16> = 20..=34;
+/// Columns of a value that has a note beside it.
 const VALUE: u16 = 30;
 /// Columns of the mark before a problem.
 pub const PROBLEM_MARK: u16 = 2;

@@ -227,7 +227,7 @@ pub(crate) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
     }
     let longest = state.scenarios.iter().map(|entry| columns(entry.name.as_str())).max();
     let name = u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).clamp(8, 28) + 2;
-    // Titles in full go first: the preview has what a scenario is about.
+    // A whole title is more important: the preview also has what the scenario is about.
     let title = if area.width >= 110 { 52 } else { area.width };
     let heads =
         [Column::left("scenario", name), Column::left("title", title), Column::rest("about")];

@@ -430,7 +430,7 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
         }
         (RunState::Pausing { by: who, .. }, _) => {
             let open = world.tally.open();
-            // A step pauses too: says what comes next, and whose command it was if not yours.
+            // A step is followed by a pause as well. The operator is not named to the operator.
             let by = match who {
                 Initiator::You => String::new(),
                 _ => format!(", {}", who.phrase()),

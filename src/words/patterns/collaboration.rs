@@ -220,7 +220,8 @@ impl Narrate for Collaboration {
         let go = (go > 0).then(|| format!("{go} {}", badges::stance(Stance::Go).word));
         let stances: Vec<String> = others.chain(go).collect();
         let rounds = format::count_noun(round.number.into(), "round");
-        Some(format!("no decision in {rounds}: {}", stances.join(", ")))
+        let named = !stances.is_empty();
+        named.then(|| format!("no decision in {rounds} ({})", stances.join(", ")))
     }
 
     fn reached(&self) -> Option<String> {

@@ -83,6 +83,19 @@ fn paused_before_a_dispatch() {
     assert_eq!(pane(&later.screen()), pane(&screen));
 }
 
+/// One of two slots is free: the tasks wait for the run.
+#[test]
+fn tasks_wait_for_paused_run() {
+    let mut facts = ToolFacts::orchestrator(8);
+    facts.plan(tools::story()).place(0);
+    facts.add(SpanId::RUN, EventKind::Pausing { by: Initiator::You, at_round: false });
+    let at = vec![BoundaryId::new("dispatch:1:t1")];
+    facts.add(SpanId::RUN, EventKind::Paused { at });
+    let screen = dash(120, 36, &facts).screen();
+    assert!(screen.contains("waiting until the run continues"), "{screen}");
+    assert!(!screen.contains("for a slot"), "{screen}");
+}
+
 #[test]
 fn ascii_screen_is_all_ascii() {
     let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };

@@ -8,6 +8,7 @@ use crate::support::facts::tools;
 use crate::support::facts::tools::ToolFacts;
 use crate::support::screen::{Dash, shipped};
 use ratatui::style::Style;
+use serde_json::json;
 
 fn dash(cols: u16, rows: u16, facts: &ToolFacts) -> Dash {
     let mut dash = Dash::new(cols, rows);
@@ -331,4 +332,19 @@ fn mono_and_light_distinguish_states() {
             assert!(!dash.dump().contains('#'), "no colour where there is none");
         }
     }
+}
+
+#[test]
+fn breaker_line_continues_after_pause() {
+    let mut facts = tools::rates(24);
+    facts.add(SpanId::RUN, EventKind::Pausing { by: Initiator::You, at_round: false });
+    facts.add(SpanId::RUN, EventKind::Paused { at: Vec::new() });
+    facts.after(9_000);
+    facts.add(SpanId::RUN, EventKind::Resumed { by: Initiator::You, paused_ms: 9_000 });
+    let search = facts.after(1_000).step(25, 1, "search");
+    facts.attempt(&search).after(60).answers(&search, json!({"hits": 1}));
+    let screen = dash(120, 36, &facts).screen();
+    let row = screen.lines().find(|line| line.starts_with("│ breaker ")).expect("a lane");
+    let graph: String = row.chars().skip(13).take(40).collect();
+    assert!(!graph.contains(' '), "from its start to now: {row}\n{screen}");
 }

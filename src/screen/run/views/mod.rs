@@ -247,7 +247,7 @@ impl PageViews {
     }
 
     /// The same, for changes.
-    pub(super) fn own_view_mut(&mut self) -> &mut dyn View {
+    pub(crate) fn own_view_mut(&mut self) -> &mut dyn View {
         match &mut self.own {
             OwnView::Collaboration(view) => view,
             OwnView::Orchestrator(view) => view,

@@ -35,9 +35,9 @@ use crate::words::verdict::stop_lead;
 pub const TIME: u16 = 9;
 /// Columns of indent for each team that a speaker is nested in.
 pub const STEP: u16 = 2;
-/// Deepest level with an indent of its own.
+/// Maximum number of levels that are indented.
 const MAX_INDENT: u16 = 2;
-/// Last lines whose authors' names give the column its width.
+/// Number of last lines whose names set the width of the column.
 const NAMED_LINES: usize = 1_000;
 /// Columns for the model of an author, with a blank.
 const MODEL: u16 = 15;

@@ -84,7 +84,7 @@ impl CollaborationView {
                     let seat = table.round(round).and_then(|round| round.seats.get(seat));
                     seat.is_some_and(|seat| seat.state == SeatState::Waiting)
                 };
-                // A seat whose turn has not come has what it said in the round before.
+                // A waiting seat shows what it said in the round before.
                 let last = if current > 1 && waits(current) { current - 1 } else { current };
                 let round = self.round.unwrap_or(last);
                 let there = table.round(round).is_some_and(|round| seat < round.seats.len());

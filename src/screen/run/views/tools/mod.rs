@@ -265,8 +265,9 @@ impl View for ToolsView {
                 let unused = unused_tools(data.shown());
                 let period = (pane == Pane::First).then(|| "figures: whole run".to_owned());
                 let aside: Vec<_> = period.into_iter().chain(unused).collect();
+                let dot = format!(" {} ", cx.glyphs.symbol(Glyph::Dot));
                 PaneTitle {
-                    aside: aside.join(" · "),
+                    aside: aside.join(&dot),
                     ..PaneTitle::plain(pane_title(self.titles(), pane))
                 }
             }
