@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use paired::{held, pairs, report, timed};
-use roundtable::bench::{FoldedText, FoundSource, dedupe, note_issues, notes_by_rule};
+use roundtable::bench::{FoundSource, QuotedPage, SamePage, dedupe, note_issues, notes_by_rule};
 
 /// How many times the long input is as long as the short one.
 const TIMES: u32 = 10;
@@ -55,13 +55,15 @@ fn main() -> std::process::ExitCode {
 
     let (many, few) = (results(20_000), results(2_000));
     let all = u32::MAX;
-    let grown =
-        growth(|| drop(black_box(dedupe(&many, all))), || drop(black_box(dedupe(&few, all))));
+    let grown = growth(
+        || drop(black_box(dedupe(&many, all, SamePage::Query))),
+        || drop(black_box(dedupe(&few, all, SamePage::Query))),
+    );
     line("dedupe of 20 000 sources", grown, 2e4);
 
     // Three notes of a page, the last sentences of it, and one that is not there.
     let verify = |text: &str| {
-        let folded = FoldedText::fold_white_space(text);
+        let folded = QuotedPage::new(text, true);
         let sentence = "Sentence 7 of the page says that the uptime";
         for quote in [sentence, "the page says  that the", "This sentence stands on no page."] {
             black_box(note_issues("A claim", quote, Some(&folded)));

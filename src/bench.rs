@@ -43,9 +43,10 @@ pub use crate::model::endpoint::{Wire, find};
 pub use crate::pattern::orchestrator::policy::args_hash;
 pub use crate::pattern::research::note_taking::notes_by_rule;
 pub use crate::pattern::research::policy::address::dedupe;
-pub use crate::pattern::research::policy::{FoldedText, note_issues};
+pub use crate::pattern::research::policy::{QuotedPage, note_issues};
 pub use crate::scenario::cel::CelBindings;
 pub use crate::scenario::patterns::collaboration::CollaborationBudget;
+pub use crate::scenario::patterns::research::SamePage;
 pub use crate::scenario::spec::AlertLimits;
 pub use crate::scenario::spec::policy::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, CallPolicy,
@@ -94,7 +95,7 @@ mod program {
     pub use crate::terminal::effects::{EffectResult, Services};
     pub use crate::terminal::event_loop::{DashboardConfig, run as run_dashboard};
     pub use crate::terminal::osc52;
-    pub use crate::terminal::signals::ProcessSignal;
+    pub use crate::terminal::signals::{ProcessSignal, is_ignored};
     pub use crate::terminal::surface::Canvas;
     pub use crate::words::glyph::Glyphs;
 }

@@ -42,6 +42,11 @@ fn is_joining(c: char) -> bool {
             | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
+/// Whether this character has no shape of its own: hostile characters, joiners, variation selectors.
+pub fn is_invisible(c: char) -> bool {
+    is_hostile(c) || is_joining(c)
+}
+
 /// Whether a joiner or variation selector has a function between these two characters.
 fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
     let Some(before) = before else { return false };
@@ -105,7 +110,7 @@ pub fn chars_with_hostility(text: &str) -> impl Iterator<Item = (char, bool)> {
 /// The first character that must not be shown as it is. This runs for every cell of every frame, so
 /// a text without such characters takes one simple pass.
 pub fn first_hostile(text: &str) -> Option<char> {
-    if !text.chars().any(|c| is_hostile(c) || is_joining(c)) {
+    if !text.chars().any(is_invisible) {
         return None;
     }
     chars_with_hostility(text).find_map(|(c, hides)| hides.then_some(c))

@@ -21,7 +21,7 @@ use crate::scenario::patterns::PatternSpec;
 use crate::scenario::patterns::agents::{AgentKind, AgentSpec, AgentsSpec};
 use crate::scenario::patterns::collaboration::{CollaborationSpec, Concurrency, Share, WhenOff};
 use crate::scenario::patterns::orchestrator::OrchestratorSpec;
-use crate::scenario::patterns::research::ResearchSpec;
+use crate::scenario::patterns::research::{ResearchSpec, SamePage};
 use crate::scenario::patterns::resilience::ResilienceSpec;
 use crate::scenario::patterns::router::RouterSpec;
 use crate::scenario::patterns::team::TeamSpec;
@@ -48,7 +48,8 @@ pub(crate) fn plan(
         PatternSpec::Team(spec) => PatternPlan::Team(Arc::new(team(spec, session))),
         PatternSpec::Resilience(spec) => PatternPlan::Resilience(Arc::new(resilience(spec))),
         PatternSpec::Research(spec) => {
-            PatternPlan::Research(Arc::new(research(spec, live, wall_ms)))
+            let recorded = recorded.map(|head| &head.plan);
+            PatternPlan::Research(Arc::new(research(spec, live, wall_ms, recorded)))
         }
         PatternSpec::Observed(spec) => {
             PatternPlan::Observed(Arc::new(ObservedPlan { command: spec.command.clone() }))
@@ -124,6 +125,7 @@ fn team(spec: &TeamSpec, session: &Session) -> TeamPlan {
             message: session.message,
             text: Arc::clone(&session.text),
             previous_run: session.after.clone(),
+            first_run: session.first_run.clone(),
             history: Arc::clone(&session.memory.history),
             owner: session.memory.owner.clone(),
             first_agent: starts,
@@ -148,7 +150,18 @@ fn resilience(spec: &ResilienceSpec) -> ResiliencePlan {
 }
 
 /// The setup of a run with a live or a scripted model, which begins at this time of the wall.
-fn research(spec: &ResearchSpec, live: bool, wall_ms: u64) -> ResearchPlan {
+/// `recorded`: that of the run that it continues, or that answers it.
+fn research(
+    spec: &ResearchSpec,
+    live: bool,
+    wall_ms: u64,
+    recorded: Option<&PatternPlan>,
+) -> ResearchPlan {
+    let (usual, folds_signs) = match recorded {
+        None => (SamePage::Query, true),
+        Some(PatternPlan::Research(plan)) => (plan.same_page, plan.folds_signs),
+        Some(_) => (SamePage::Path, false),
+    };
     let today = || Day::from_unix_ms(wall_ms).to_string();
     ResearchPlan {
         question: spec.question.clone(),
@@ -159,6 +172,8 @@ fn research(spec: &ResearchSpec, live: bool, wall_ms: u64) -> ResearchPlan {
         plan_by: spec.plan.by.executor(live),
         notes_by: spec.notes.by.executor(live),
         answer_by: spec.answer.by.executor(live),
+        same_page: spec.same_page.unwrap_or(usual),
+        folds_signs,
         misquotes: spec.misquotes,
         min_independent_sources: spec.min_independent_sources,
         max_age_days: spec.max_age_days,

@@ -85,6 +85,7 @@ pub fn spec() -> ResearchSpec {
         answer: done("You write."),
         preface: String::new(),
         closing: String::new(),
+        same_page: None,
         page_chars: 24_000,
         notes_per_page: 3,
         notes_by_rule: 3,

@@ -17,7 +17,7 @@ use crate::log::event::kind::FailureClass;
 use crate::log::event::stop::{ReasonPart, StopReason};
 use crate::log::event::{SpanKind, SpanState};
 use crate::scenario::patterns::research::{
-    MisquotePolicy, ResearchBudget, SourceRule, StepExecutor,
+    MisquotePolicy, ResearchBudget, SamePage, SourceRule, StepExecutor,
 };
 
 facts! {
@@ -138,6 +138,12 @@ pub struct ResearchPlan {
     pub notes_by: StepExecutor,
     /// What writes the answer.
     pub answer_by: StepExecutor,
+    /// When two addresses are the same page; in logs of earlier versions their path decides.
+    #[serde(default, skip_serializing_if = "SamePage::is_path")]
+    pub same_page: SamePage,
+    /// Whether a quote may write signs in another way than its page: apostrophes, dashes, ligatures.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub folds_signs: bool,
     /// How a note is handled whose quote is not on its page.
     pub misquotes: MisquotePolicy,
     /// Number of domains that have to support a claim.

@@ -24,9 +24,10 @@ use self::reading::{SourceReader, parse_source, unwrap_tool_data};
 use crate::base::name::{FlagName, ToolName};
 use crate::log::event::kind::{AttemptFailed, ChatMessage, FailureClass, Purpose};
 use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::log::facts::PatternPlan;
 use crate::log::facts::research::{
     AnswerCited, AnswerRefused, FoundSource, KeptSource, Note, NoteProblem, NotesCompared,
-    NotesVerified, PlannedStep, ResearchFact, SourcesDeduped, SourcesFound,
+    NotesVerified, PlannedStep, ResearchFact, ResearchPlan, SourcesDeduped, SourcesFound,
 };
 use crate::log::world::research::unanswered::{PageWords, unanswered_by_rule};
 use crate::model::{ReplyContract, ReplyForm};
@@ -51,7 +52,8 @@ pub async fn play(
         shown.bind("question", &spec.question.as_str().into());
         shown
     });
-    let research = ResearchRun { cx, scenario, spec, base };
+    let PatternPlan::Research(plan) = cx.plan() else { return Err(StopReason::InternalError) };
+    let research = ResearchRun { cx, scenario, spec, plan, base };
     cx.set_phase("plan".to_owned());
     cx.boundary(Boundary::Plan).await?;
     research.pace("plan", 0).await;
@@ -176,7 +178,8 @@ impl ResearchRun<'_> {
 
     /// Keeps each page once, sorted by score times trust, best first.
     fn dedupe(&self, found: &[FoundSource]) -> Result<Vec<KeptSource>, StopReason> {
-        let (kept, dropped) = address::dedupe(found, self.spec.budget.max_urls);
+        let (kept, dropped) =
+            address::dedupe(found, self.spec.budget.max_urls, self.plan.same_page);
         let kept = kept.into_iter().map(|(source, url)| {
             let domain = address::domain(&url);
             let trust = self.spec.trust(&domain);
@@ -350,6 +353,8 @@ pub(crate) struct ResearchRun<'a> {
     pub cx: &'a RunContext,
     pub scenario: &'a Scenario,
     pub spec: &'a ResearchSpec,
+    /// The setup in the head of its log.
+    pub plan: &'a ResearchPlan,
     /// The values that conditions can read during the whole run; `None` without conditions.
     pub base: Option<CelBindings>,
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::ResearchRun;
 use super::policy;
-use super::policy::{Draft, FoldedText, MIN_QUOTE_CHARS, address, detail};
+use super::policy::{Draft, MIN_QUOTE_CHARS, QuotedPage, address, detail};
 use super::reading::{FetchedPage, SourceResult, skipped_source};
 use crate::base::name::ToolName;
 use crate::base::stems::stems;
@@ -30,7 +30,7 @@ use crate::scenario::patterns::research::{MisquotePolicy, StepExecutor};
 /// An accepted note, with the page that must contain its quote.
 pub(crate) struct AcceptedNote {
     pub note: Arc<Note>,
-    pub page: Arc<FoldedText>,
+    pub page: Arc<QuotedPage>,
 }
 
 /// Takes the notes of one run.
@@ -93,11 +93,11 @@ impl<'a> NoteTaker<'a> {
                 }
             }
         };
-        let folded = Arc::new(FoldedText::fold_white_space(&page.body));
+        let quoted = Arc::new(QuotedPage::new(&page.body, self.research.plan.folds_signs));
         let (mut notes, mut refused) = (0, 0);
         for draft in drafts {
-            let misquoted =
-                || spec.misquotes == MisquotePolicy::Refuse && !folded.contains_quote(&draft.quote);
+            let own = quoted.own_words(&draft.quote);
+            let misquoted = || spec.misquotes == MisquotePolicy::Refuse && own.is_none();
             let why = policy::length_issue(&draft)
                 .or_else(|| misquoted().then_some(NoteIssue::QuoteNotInSource));
             if let Some(why) = why {
@@ -105,11 +105,13 @@ impl<'a> NoteTaker<'a> {
                 self.refuse(span, source.source, draft, why);
                 continue;
             }
+            // A misquote is kept as it is: verification stops the run.
+            let quote = own.map_or(draft.quote.as_str().into(), Arc::from);
             notes += 1;
             let note = Arc::new(Note {
                 id: NoteId::nth(self.taken.len() + 1),
                 claim: draft.claim.into(),
-                quote: draft.quote.into(),
+                quote,
                 url: page.url.as_str().into(),
                 title: Arc::clone(&page.title),
                 published_at: Arc::clone(&page.published_at),
@@ -117,7 +119,7 @@ impl<'a> NoteTaker<'a> {
             });
             let taken = ResearchFact::NoteTaken { source: source.source, note: Arc::clone(&note) };
             self.research.cx.publish(span, taken);
-            self.taken.push(AcceptedNote { note, page: Arc::clone(&folded) });
+            self.taken.push(AcceptedNote { note, page: Arc::clone(&quoted) });
         }
         Ok(SourceOutcome::Read { notes, refused })
     }

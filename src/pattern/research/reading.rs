@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::note_taking::{AcceptedNote, NoteTaker};
 use super::policy;
-use super::policy::{FoldedText, address};
+use super::policy::{address, fold_white_space};
 use super::{ResearchCaller, ResearchRun};
 use crate::base::name::ToolName;
 use crate::base::time::Day;
@@ -193,7 +193,7 @@ impl<'a> SourceReader<'a> {
         let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default().trim();
         let url = match text("url") {
             "" => source.url.to_string(),
-            url => match address::normalize(url) {
+            url => match address::normalize(url, self.research.plan.same_page) {
                 Some(url) => url,
                 None => {
                     return Ok(Err(skipped_source(
@@ -351,7 +351,7 @@ const DAY_CHARS: usize = 40;
 
 /// A text from a tool on one line, shortened and with control characters made visible.
 fn single_line_text(text: &str, chars: usize) -> Arc<str> {
-    visible_within(FoldedText::fold_white_space(text).as_str(), chars).into()
+    visible_within(&fold_white_space(text), chars).into()
 }
 
 /// The data of a successful tool result, in the envelope of the source document

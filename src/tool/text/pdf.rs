@@ -161,9 +161,9 @@ impl PdfText {
         for operand in operands {
             match operand {
                 Object::String(bytes, _) => {
-                    // Bytes without a mapping are skipped.
+                    // Bytes without a mapping are skipped. A soft hyphen is drawn as a hyphen.
                     let text = letters.bytes_to_string(bytes).unwrap_or_default();
-                    self.flow.push_folded(&text);
+                    self.flow.push_folded(&text.replace('\u{ad}', "-"));
                 }
                 Object::Array(pieces) => {
                     for piece in pieces {
@@ -258,6 +258,7 @@ mod tests {
             ),
             ("BT /F1 12 Tf (a) Tj T* (b) Tj (c) ' 1 2 (d) \" ET", "a\nb\nc\nd"),
             ("BT /F1 12 Tf (caf\\351) Tj ET BT (next) Tj ET", "café next"),
+            ("BT /F1 12 Tf (ven\\255) Tj T* (dor) Tj ET", "ven-\ndor"),
             ("BT (no font) Tj /F9 12 Tf (unknown font) Tj /F1 12 Tf (seen) Tj ET", "seen"),
         ] {
             assert_eq!(text(content), seen, "{content}");

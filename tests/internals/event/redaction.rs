@@ -105,6 +105,7 @@ fn replace(value: &mut Value, place: &[&str], text: &str) {
 const KEPT: &[&str] = &[
     "run",
     "parent",
+    "first_run",
     "previous_run",
     "scenario",
     "agent",

@@ -8,15 +8,16 @@ use crate::log::facts::research::NoteId;
 use crate::log::facts::research::NoteIssue;
 use crate::log::facts::research::{DropReason, FoundSource, Note};
 use crate::pattern::research::note_taking;
-use crate::pattern::research::policy::FoldedText;
+use crate::pattern::research::policy::QuotedPage;
 use crate::pattern::research::policy::address::{dedupe, domain, normalize, without_fragment};
 use crate::pattern::research::policy::answer;
 use crate::pattern::research::policy::answer::{judge_answer, validate_synthesis};
 use crate::pattern::research::policy::compare::{Unit, figures};
 use crate::pattern::research::policy::compare::{compare, count_sources};
 use crate::pattern::research::policy::{
-    denied_by, note_issues, validate_draft, validate_notes, validate_plan,
+    denied_by, fold_white_space, note_issues, validate_draft, validate_notes, validate_plan,
 };
+use crate::scenario::patterns::research::SamePage;
 use crate::support::vectors::{same, table};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -30,7 +31,7 @@ fn normalize_url_matches_source() {
     let (_, cases) = table(include_str!("../../vectors/research_normalize_url.json"));
     for case in &cases {
         let url = case["given"]["input"].as_str().expect("an address");
-        assert_eq!(normalize(url).as_deref(), case["return"].as_str(), "{url}");
+        assert_eq!(normalize(url, SamePage::Path).as_deref(), case["return"].as_str(), "{url}");
     }
 }
 
@@ -57,7 +58,7 @@ fn dedupe_urls_matches_source() {
             .iter()
             .filter_map(Value::as_str)
             .collect();
-        let (kept, _) = dedupe(&found(&urls), limit(&case["given"]["max_urls"]));
+        let (kept, _) = dedupe(&found(&urls), limit(&case["given"]["max_urls"]), SamePage::Path);
         let kept: Vec<&String> = kept.iter().map(|(_, url)| url).collect();
         assert!(same(&json!(kept), &case["return"]), "{urls:?}: {kept:?}");
     }
@@ -199,7 +200,9 @@ fn addresses_that_are_none() {
         "https://bücher.example:８０/",
         "https://\u{ad}/",
     ] {
-        assert_eq!(normalize(url), None, "{url:?}");
+        for same in [SamePage::Path, SamePage::Query] {
+            assert_eq!(normalize(url, same), None, "{url:?}");
+        }
     }
     for (url, normal) in [
         ("  http://H/A;v=1;w?x#y  ", "http://h/A"),
@@ -210,16 +213,43 @@ fn addresses_that_are_none() {
         ("https://Bücher.example:8080/ä?q", "https://xn--bcher-kva.example:8080/ä"),
         ("https://XN--bcher-KVA.example/", "https://xn--bcher-kva.example/"),
     ] {
-        assert_eq!(normalize(url).as_deref(), Some(normal), "{url}");
+        assert_eq!(normalize(url, SamePage::Path).as_deref(), Some(normal), "{url}");
     }
     assert_eq!(without_fragment(" https://h/a?q=1#frag "), "https://h/a?q=1");
+}
+
+#[test]
+fn only_tracking_parameters_make_no_page() {
+    for (url, normal) in [
+        ("https://h/item?id=1", "https://h/item?id=1"),
+        ("https://h/item/?id=2#top", "https://h/item?id=2"),
+        ("https://h/p?page=2&utm_source=x&UTM_Campaign=y", "https://h/p?page=2"),
+        ("https://h/watch?v=a&fbclid=1&t=2", "https://h/watch?v=a&t=2"),
+        ("https://h/p?gclid=1&msclkid=2&mc_eid=3&_hsmi=4", "https://h/p"),
+        ("https://h?utm_source=x", "https://h/"),
+        ("https://h/p?", "https://h/p"),
+        ("https://h/p?#x?id=1", "https://h/p"),
+        ("https://h/p?q=a?b", "https://h/p?q=a?b"),
+        ("https://h/p?&a=1&&b=", "https://h/p?a=1&b="),
+        // A parameter that only sounds like one, and one of a branch.
+        ("https://h/p?utm=1&gclid_of=2&ref=main", "https://h/p?utm=1&gclid_of=2&ref=main"),
+        ("https://h/a;b/c;v=2", "https://h/a;b/c;v=2"),
+        ("https://h/p?ID=1&Q=%41", "https://h/p?ID=1&Q=%41"),
+    ] {
+        assert_eq!(normalize(url, SamePage::Query).as_deref(), Some(normal), "{url}");
+    }
+    let urls =
+        ["https://h/i?id=1", "https://h/i?id=2", "https://h/i?id=1&utm_term=x", "https://h/i"];
+    let kept = |same| dedupe(&found(&urls), 9, same).0.into_iter().map(|(no, _)| no.0);
+    assert_eq!(kept(SamePage::Query).collect::<Vec<_>>(), [1, 2, 4]);
+    assert_eq!(kept(SamePage::Path).collect::<Vec<_>>(), [1]);
 }
 
 #[test]
 fn what_falls_out_says_why() {
     let urls =
         ["https://h/a", "nothing", "https://h/a#x", "https://h/b", "https://h/c", "https://h/b?x"];
-    let (kept, dropped) = dedupe(&found(&urls), 2);
+    let (kept, dropped) = dedupe(&found(&urls), 2, SamePage::Path);
     let kept: Vec<(u32, &str)> = kept.iter().map(|(no, url)| (no.0, url.as_str())).collect();
     assert_eq!(kept, [(1, "https://h/a"), (4, "https://h/b")]);
     let dropped: Vec<(u32, DropReason)> =
@@ -235,9 +265,7 @@ fn what_falls_out_says_why() {
 
 #[test]
 fn quote_check_ignores_white_space_layout() {
-    let page = FoldedText::fold_white_space(
-        "The  failed payment\nrate is\u{a0}3.4%.\n\nEstimated time: 45 minutes.",
-    );
+    let page = page_of("The  failed payment\nrate is\u{a0}3.4%.\n\nEstimated time: 45 minutes.");
     for (quote, holds) in [
         ("failed payment rate is 3.4%.", true),
         ("failed\tpayment rate\r\nis 3.4%", true),
@@ -256,6 +284,92 @@ fn quote_check_ignores_white_space_layout() {
     let expected = [NoteIssue::QuoteTooShort, NoteIssue::ClaimMissing, NoteIssue::QuoteNotInSource];
     assert_eq!(all, expected);
 }
+
+/// A page in which signs are folded.
+fn page_of(text: &str) -> QuotedPage {
+    QuotedPage::new(text, true)
+}
+
+#[test]
+fn quotes_may_write_signs_otherwise() {
+    for (page, quote, own) in [
+        ("The vendor’s uptime.", "The vendor's uptime.", "The vendor’s uptime."),
+        ("the vendor's “own” word", "vendor’s \"own\" word", "vendor's “own” word"),
+        ("sagt „ja“ und «nein»", "sagt \"ja\" und \"nein\"", "sagt „ja“ und «nein»"),
+        ("from 9–10 – or −5 — on", "9-10 - or -5 - on", "9–10 – or −5 — on"),
+        ("the uptime… is", "the uptime... is", "the uptime… is"),
+        ("eﬀective ﬁles, ﬂow, oﬃce", "effective files, flow, office", "eﬀective ﬁles, ﬂow, oﬃce"),
+        ("die Verfu\u{308}gbarkeit ist", "die Verfügbarkeit ist", "die Verfu\u{308}gbarkeit ist"),
+        ("die Verfügbarkeit ist", "die Verfu\u{308}gbarkeit ist", "die Verfügbarkeit ist"),
+        ("한국어 문서", "\u{1112}\u{1161}\u{11ab}국어 문서", "한국어 문서"),
+        ("the ven\u{ad}dor\u{200b} is", "the vendor is", "the ven\u{ad}dor\u{200b} is"),
+        ("the vendor is", "the ven\u{ad}dor\u{2060} is\u{feff}", "the vendor is"),
+        ("a \u{200b} b", "a b", "a \u{200b} b"),
+        ("the availa-\nbility is", "the availability is", "the availa- bility is"),
+        ("the ven\u{ad}\n  dor is", "the vendor is", "the ven\u{ad} dor is"),
+        ("the availa-\n\nbility is", "the availability is", "the availa- bility is"),
+        (
+            "a well-\nknown availa-\nbility",
+            "a well-known availability",
+            "a well- known availa- bility",
+        ),
+        ("well-\nknown ’til", "well- known 'til", "well- known ’til"),
+        ("COVID-\n19 in 2025–\n2026", "COVID-19 in 2025-2026", "COVID- 19 in 2025– 2026"),
+        ("Anglo-\nSaxon word", "Anglo-Saxon word", "Anglo- Saxon word"),
+    ] {
+        let found = page_of(&format!("Before. {page} After.")).own_words(quote).map(String::from);
+        assert_eq!(found.as_deref(), Some(own), "{page:?}");
+        assert!(page_of(page).contains_quote(quote), "all of {page:?}");
+        assert!(
+            !QuotedPage::new(page, false).contains_quote(quote),
+            "as an earlier version: {page}"
+        );
+    }
+}
+
+#[test]
+fn another_text_stays_a_misquote() {
+    for (page, quote) in [
+        ("uptime is 99.5%", "uptime is 99.95%"),
+        ("10² users", "102 users"),
+        ("½ of the users", "1/2 of the users"),
+        ("version ① is", "version 1 is"),
+        ("it’s not up", "it's up"),
+        ("it can not fail", "it cannot fail"),
+        ("its uptime’s", "it's uptime's"),
+        ("a cafés list", "a cafe"),
+        ("a cafe\u{301}s list", "a cafes list"),
+        ("eﬃcient", "ef"),
+        ("the uptime… is", "the uptime. is"),
+        ("we’ll re-sign it", "we'll resign it"),
+        ("2025-\n26 is ’on", "202526 is 'on"),
+        ("Anglo-\nSaxon", "AngloSaxon"),
+        ("word —\nnext’s", "word—next's"),
+        ("word—\nnext", "wordnext"),
+        ("'a'", "\"a\""),
+        ("Uptime ’is", "uptime 'is"),
+        ("5% of it’s", "−5% of it's"),
+        ("a b", "\u{200b}\u{ad}"),
+    ] {
+        assert!(!page_of(page).contains_quote(quote), "{quote:?} in {page:?}");
+    }
+    // A page that is made to be slow is given up, and soon.
+    let slow = format!("{}x-\ny", "a".repeat(300_000));
+    assert!(!page_of(&slow).contains_quote(&format!("{}b’", "a".repeat(1_990))));
+}
+
+/// The first of two texts with the signs of the second: what a page does to a text, and a model.
+const SIGNS: [(&str, &str); 9] = [
+    ("'", "’"),
+    ("\"", "“"),
+    ("-", "–"),
+    ("...", "…"),
+    ("fi", "ﬁ"),
+    ("ü", "u\u{308}"),
+    ("é", "e\u{301}"),
+    ("o", "o\u{ad}"),
+    (" ", "\n\u{200b} "),
+];
 
 #[test]
 fn draft_checks_follow_source_order() {
@@ -558,7 +672,7 @@ fn rule_notes_fit_question() {
     let mut sorted = claims.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, expected);
-    let folded = FoldedText::fold_white_space(page);
+    let folded = page_of(page);
     assert!(
         drafts
             .iter()
@@ -574,7 +688,7 @@ fn rule_notes_fit_question() {
 fn plainly(urls: &[String], max_urls: usize) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for url in urls {
-        let Some(normal) = normalize(url) else { continue };
+        let Some(normal) = normalize(url, SamePage::Query) else { continue };
         if kept.len() < max_urls && !kept.contains(&normal) {
             kept.push(normal);
         }
@@ -593,7 +707,7 @@ proptest! {
     #[test]
     fn dedupe_is_the_plain_one(urls in prop::collection::vec(address(), 0..40), max in 1_u32..20) {
         let texts: Vec<&str> = urls.iter().map(String::as_str).collect();
-        let (kept, dropped) = dedupe(&found(&texts), max);
+        let (kept, dropped) = dedupe(&found(&texts), max, SamePage::Query);
         prop_assert_eq!(kept.len() + dropped.len(), urls.len());
         let ours: Vec<String> = kept.into_iter().map(|(_, url)| url).collect();
         prop_assert_eq!(ours, plainly(&urls, max as usize));
@@ -602,20 +716,49 @@ proptest! {
     #[test]
     fn a_normal_form_is_its_own(url in address()) {
         // One slash at the end goes each time, as in the source.
-        if let Some(normal) = normalize(&url)
-            && !normal.ends_with("//")
-            && !normal.trim_end_matches('/').is_empty()
-        {
-            let again = normalize(&normal);
-            prop_assert!(again.is_some(), "{}", normal);
-            prop_assert_eq!(domain(&url), domain(&normal));
+        for same in [SamePage::Path, SamePage::Query] {
+            if let Some(normal) = normalize(&url, same) {
+                let again = normalize(&normal, same);
+                prop_assert!(again.is_some(), "{}", normal);
+                let path = normal.split('?').next().unwrap_or_default();
+                prop_assert!(path.ends_with('/') || again.as_deref() == Some(normal.as_str()));
+                prop_assert_eq!(domain(&url), domain(&normal));
+            }
+        }
+    }
+
+    /// Where the signs are, and how they are written, makes no difference; another word does.
+    #[test]
+    fn words_decide_about_a_quote(
+        words in prop::collection::vec("[a-dfiouü]{1,5}['\"-]?(fi|é|[.]{3})?[0-9]?", 3..12),
+        page_signs in 0_u32..512,
+        quote_signs in 0_u32..512,
+        changed in any::<prop::sample::Index>(),
+    ) {
+        let written = |signs: u32, text: &str| {
+            let chosen = SIGNS.iter().enumerate().filter(|(nth, _)| signs >> nth & 1 == 1);
+            chosen.fold(text.to_owned(), |text, (_, (plain, sign))| text.replace(plain, sign))
+        };
+        let page = page_of(&written(page_signs, &words.join(" ")));
+        let quote = words[1..].join(" ");
+        let own = page.own_words(&written(quote_signs, &quote)).map(String::from);
+        prop_assert!(own.is_some(), "{:?} in {:?}", quote, page);
+        prop_assert!(page.contains_quote(&own.unwrap_or_default()), "the page has its own words");
+        let mut others = words[1..].to_vec();
+        let nth = changed.index(others.len());
+        for other in ["", "x", "not "] {
+            others[nth] = format!("{}{other}7", words[1..][nth]);
+            let misquote = others.join(" ");
+            if !fold_white_space(&words.join(" ")).contains(&misquote) {
+                prop_assert!(!page.contains_quote(&written(quote_signs, &misquote)), "{}", misquote);
+            }
         }
     }
 
     /// Whatever a page says, what is taken of it by rule stands in it.
     #[test]
     fn rule_notes_quote_their_page(page in "\\PC{0,400}", question in "\\PC{0,60}") {
-        let folded = FoldedText::fold_white_space(&page);
+        let folded = page_of(&page);
         for draft in note_taking::notes_by_rule(&question, "", &page, 5) {
             prop_assert!(folded.contains_quote(&draft.quote), "{:?}", draft);
         }

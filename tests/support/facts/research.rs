@@ -21,7 +21,9 @@ use roundtable::log::facts::research::{
     PlannedStep, ReadingEnd, ResearchFact, Sentence, SourceOutcome, SourcesDeduped, SourcesFound,
 };
 use roundtable::log::facts::{PatternFact, PatternPlan};
-use roundtable::scenario::patterns::research::{MisquotePolicy, ResearchStep, StepExecutor};
+use roundtable::scenario::patterns::research::{
+    MisquotePolicy, ResearchStep, SamePage, StepExecutor,
+};
 use roundtable::scenario::patterns::research::{ResearchBudget, SourceRule};
 use roundtable::scenario::spec::AlertLimits;
 use serde_json::{Map, Value, json};
@@ -83,6 +85,8 @@ impl ResearchFacts {
             plan_by: StepExecutor::Model,
             notes_by: StepExecutor::Model,
             answer_by: StepExecutor::Model,
+            same_page: SamePage::Query,
+            folds_signs: true,
             misquotes: MisquotePolicy::Refuse,
             min_independent_sources: 2,
             max_age_days: Some(365),

@@ -10,20 +10,60 @@ use std::collections::HashMap;
 
 use crate::log::event::id::SourceNo;
 use crate::log::facts::research::{DropReason, DroppedSource, FoundSource};
+use crate::scenario::patterns::research::SamePage;
 use crate::scenario::read::names::domain_in_ascii;
 
-/// The normal form of an address: scheme and host in lower case, the host in ASCII, no query, no
-/// fragment, no slash at the end. `None` unless it is `http` or `https` with a host.
-pub fn normalize(url: &str) -> Option<String> {
+/// The normal form of an address: scheme and host in lower case, the host in ASCII, no fragment, no
+/// slash at the end of the path; by [`SamePage::Query`] with the query, but without what only tracks
+/// visitors. `None` unless it is `http` or `https` with a host.
+pub fn normalize(url: &str, same: SamePage) -> Option<String> {
     let parts = UrlParts::split_url(url.trim())?;
-    let mut path = parts.path;
+    let (mut path, query) = match same {
+        SamePage::Path => (without_parameters(parts.path), String::new()),
+        SamePage::Query => (parts.path, own_query(parts.query)),
+    };
     if path.is_empty() {
         path = "/";
     }
     if path != "/" {
         path = path.strip_suffix('/').unwrap_or(path);
     }
-    Some(format!("{}://{}{path}", parts.scheme, domain_in_ascii(parts.host)?))
+    Some(format!("{}://{}{path}{query}", parts.scheme, domain_in_ascii(parts.host)?))
+}
+
+/// Parameters that say where a visitor came from, never which page is shown; the names that end with
+/// an underscore are prefixes.
+const TRACKING: [&str; 19] = [
+    "utm_",
+    "_hsenc",
+    "_hsmi",
+    "dclid",
+    "fbclid",
+    "gbraid",
+    "gclid",
+    "gclsrc",
+    "igshid",
+    "li_fat_id",
+    "mc_cid",
+    "mc_eid",
+    "mkt_tok",
+    "msclkid",
+    "srsltid",
+    "ttclid",
+    "twclid",
+    "wbraid",
+    "yclid",
+];
+
+/// A query with its `?`, without tracking parameters; empty if nothing is left.
+fn own_query(query: &str) -> String {
+    let own = query.split('&').filter(|part| {
+        let name = part.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        let tracks = |it: &&str| name == **it || (it.ends_with('_') && name.starts_with(*it));
+        !part.is_empty() && !TRACKING.iter().any(|it| tracks(&it))
+    });
+    let own: Vec<&str> = own.collect();
+    if own.is_empty() { String::new() } else { format!("?{}", own.join("&")) }
 }
 
 /// The domain of an address as the allowlists spell it: its host in lower case and in ASCII, with
@@ -44,6 +84,8 @@ struct UrlParts<'u> {
     scheme: &'static str,
     host: &'u str,
     path: &'u str,
+    /// Without its `?`.
+    query: &'u str,
 }
 
 impl<'u> UrlParts<'u> {
@@ -67,8 +109,9 @@ impl<'u> UrlParts<'u> {
         {
             return None;
         }
-        let path = rest.split(['?', '#']).next().unwrap_or_default();
-        Some(Self { scheme, host, path: without_parameters(path) })
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        Some(Self { scheme, host, path, query })
     }
 }
 
@@ -83,13 +126,14 @@ fn without_parameters(path: &str) -> &str {
 pub fn dedupe(
     found: &[FoundSource],
     max_urls: u32,
+    same: SamePage,
 ) -> (Vec<(SourceNo, String)>, Vec<DroppedSource>) {
     let mut seen: HashMap<String, SourceNo> = HashMap::with_capacity(found.len());
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());
     for (place, it) in found.iter().enumerate() {
         let source = SourceNo::from_index(place);
         let mut drop_it = |reason| dropped.push(DroppedSource { source, reason });
-        let Some(url) = normalize(&it.url) else {
+        let Some(url) = normalize(&it.url, same) else {
             drop_it(DropReason::InvalidUrl);
             continue;
         };

@@ -1,15 +1,23 @@
 //! The rules that a user must be able to trust: which plans, sources and notes are accepted. Pure;
 //! the checks have the order of the research source document (`gateway.py` and `tools.py`).
 //!
-//! Checks that a quote is in its page: verbatim, except for white space. Pure.
+//! Checks that a quote is in its page: word for word; white space and the way in which signs are
+//! written make no difference. Pure.
 
 pub mod address;
 pub mod answer;
 pub mod compare;
 pub mod detail;
 
-use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::OnceLock;
 
+use serde_json::{Map, Value, json};
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+
+use crate::base::visible::is_invisible;
 use crate::log::event::StopReason;
 use crate::log::facts::plan_fault::PlanFault;
 use crate::log::facts::research::{Denial, NoteIssue, NotesFault, StepFault};
@@ -157,7 +165,7 @@ pub fn validate_notes(raw: &Value, max_notes: u32) -> Result<(), NotesFault> {
 
 /// `verify_notes` for one note: its issues, first those of the source document in its order, then
 /// our own. `page` is the text of the quoted page; without it the quote is not looked up.
-pub fn note_issues(claim: &str, quote: &str, page: Option<&FoldedText>) -> Vec<NoteIssue> {
+pub fn note_issues(claim: &str, quote: &str, page: Option<&QuotedPage>) -> Vec<NoteIssue> {
     let mut issues = Vec::new();
     if !is_long_enough(quote.trim()) {
         issues.push(NoteIssue::QuoteTooShort);
@@ -176,32 +184,181 @@ pub fn is_long_enough(quote: &str) -> bool {
     quote.chars().nth(MIN_QUOTE_CHARS - 1).is_some()
 }
 
-/// A text in which each run of white space is one space. Made once for a page, so that the search
-/// for many quotes stays linear.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FoldedText(String);
-
-impl FoldedText {
-    /// Folds the white space of a text.
-    pub fn fold_white_space(text: &str) -> Self {
-        let mut folded = String::with_capacity(text.len());
-        for word in text.split_whitespace() {
-            if !folded.is_empty() {
-                folded.push(' ');
-            }
-            folded.push_str(word);
+/// A text in which each run of white space is one space.
+pub fn fold_white_space(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !folded.is_empty() {
+            folded.push(' ');
         }
-        Self(folded)
+        folded.push_str(word);
+    }
+    folded
+}
+
+/// The text of a page, in which quotes are looked up. Made once for a page, so that the search for
+/// many quotes stays linear.
+#[derive(Debug, Default)]
+pub struct QuotedPage {
+    folded: String,
+    /// The text as it is, if signs are folded too.
+    text: String,
+    /// Made when the first quote is not in the page as it is written.
+    signs: OnceLock<SignForm>,
+}
+
+impl QuotedPage {
+    /// A page with this text. `folds_signs`: a quote may write signs in another way than the page.
+    pub fn new(text: &str, folds_signs: bool) -> Self {
+        let own = if folds_signs { text.to_owned() } else { String::new() };
+        Self { folded: fold_white_space(text), text: own, signs: OnceLock::new() }
     }
 
-    /// The folded text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether the text contains a quote; an empty quote is never contained.
+    /// Whether the page contains a quote; an empty quote is never contained.
     pub fn contains_quote(&self, quote: &str) -> bool {
-        let quote = Self::fold_white_space(quote);
-        !quote.0.is_empty() && self.0.contains(&quote.0)
+        self.own_words(quote).is_some()
     }
+
+    /// A quote as the page has it: the quote itself, or where only signs differ, the page's own
+    /// text. `None` if it is not in the page.
+    pub fn own_words<'q>(&self, quote: &'q str) -> Option<Cow<'q, str>> {
+        let folded = fold_white_space(quote);
+        if folded.is_empty() {
+            return None;
+        }
+        if self.folded.contains(&folded) {
+            return Some(Cow::Borrowed(quote));
+        }
+        let page = self.signs.get_or_init(|| SignForm::of_page(&self.text));
+        let (start, end) = page.find(&SignForm::of_quote(&folded))?;
+        let own = self.text.get(start..end.unwrap_or(self.text.len()))?;
+        Some(Cow::Owned(fold_white_space(own)))
+    }
+}
+
+/// In a [`SignForm`]: a hyphen at the end of a line, which breaks a word or belongs to it.
+const BROKEN_WORD: char = '\u{ad}';
+/// In a [`SignForm`]: a hyphen at the end of a line that belongs to what it joins, as in `2025-2026`.
+const HYPHEN_AT_LINE_END: char = '\u{200b}';
+/// Most comparisons for each character of a page: a page that is made to be slow is given up.
+const MAX_COMPARISONS: usize = 100;
+
+/// A text in the one form in which signs are compared: letters decomposed, one sign for all
+/// apostrophes, quotation marks and dashes each, ligatures and ellipses as their letters and dots,
+/// nothing invisible, one space for white space. Nothing else is equal: every letter and figure
+/// stays.
+#[derive(Debug, Default)]
+struct SignForm {
+    /// Each character, with the byte of the text where its own begins.
+    chars: Vec<(char, usize)>,
+}
+
+impl SignForm {
+    fn of_quote(text: &str) -> Self {
+        let mut form = Self::default();
+        form.push_part(text, 0..text.len());
+        form
+    }
+
+    /// As of a quote, with the hyphens at line ends marked.
+    fn of_page(text: &str) -> Self {
+        let mut form = Self::default();
+        let mut from = 0;
+        for (at, hyphen) in text.char_indices() {
+            let breaks_words = matches!(hyphen, '-' | '\u{2010}' | '\u{ad}');
+            if at < from || !(breaks_words || matches!(hyphen, '–' | '—')) {
+                continue;
+            }
+            let after = &text[at + hyphen.len_utf8()..];
+            let rest = after.trim_start();
+            let gap = &after[..after.len() - rest.len()];
+            let left = text[..at].chars().rev().find(|c| !is_combining_mark(*c));
+            let sides = (left, rest.chars().next());
+            let (Some(left), Some(right)) = sides else { continue };
+            if gap.contains(['\n', '\r', '\u{c}'])
+                && left.is_alphanumeric()
+                && right.is_alphanumeric()
+            {
+                let letters = left.is_alphabetic() && right.is_alphabetic();
+                let word = breaks_words && letters && !right.is_uppercase();
+                form.push_part(text, from..at);
+                form.chars.push((if word { BROKEN_WORD } else { HYPHEN_AT_LINE_END }, at));
+                from = text.len() - rest.len();
+            }
+        }
+        form.push_part(text, from..text.len());
+        form
+    }
+
+    /// Adds a part of a text. A letter and its marks are decomposed together, so that the order of
+    /// the marks makes no difference.
+    fn push_part(&mut self, text: &str, part: Range<usize>) {
+        let mut letters = text[part.clone()].char_indices().peekable();
+        while let Some((at, first)) = letters.next() {
+            let start = part.start + at;
+            let mut end = start + first.len_utf8();
+            while let Some((_, mark)) = letters.next_if(|(_, c)| is_combining_mark(*c)) {
+                end += mark.len_utf8();
+            }
+            if first.is_whitespace() {
+                if self.chars.last().is_some_and(|(last, _)| *last != ' ') {
+                    self.chars.push((' ', start));
+                }
+            } else if let Some(plain) = plain_sign(&text[start..end]) {
+                self.chars.extend(plain.chars().map(|c| (c, start)));
+            } else if matches!(first, '\u{fb00}'..='\u{fb06}') {
+                self.chars.extend(text[start..end].nfkd().map(|c| (c, start)));
+            } else {
+                let seen = text[start..end].nfd().filter(|c| !is_invisible(*c));
+                self.chars.extend(seen.map(|c| (c, start)));
+            }
+        }
+    }
+
+    /// Where the page has a quote: the byte at which it begins, and the one after it; `None` there: it
+    /// is the page's end.
+    fn find(&self, quote: &Self) -> Option<(usize, Option<usize>)> {
+        let quote: String = quote.chars.iter().map(|(c, _)| c).collect();
+        let quote = Some(quote.trim()).filter(|quote| !quote.is_empty())?;
+        let mut left = self.chars.len().saturating_mul(MAX_COMPARISONS);
+        (0..self.chars.len()).find_map(|first| {
+            let next = self.match_at(first, quote, &mut left)?;
+            // A match is of whole letters of the page: not of a letter without its accent.
+            let place = |nth: usize| self.chars.get(nth).map(|(_, at)| *at);
+            let (start, end) = (place(first)?, place(next));
+            let before = first.checked_sub(1).and_then(place);
+            (before != Some(start) && place(next.checked_sub(1)?) != end).then_some((start, end))
+        })
+    }
+
+    /// The index after a quote that begins at this one; `None` if another text does.
+    fn match_at(&self, first: usize, quote: &str, left: &mut usize) -> Option<usize> {
+        let mut rest = quote;
+        let mut next = first;
+        while !rest.is_empty() {
+            *left = left.checked_sub(1)?;
+            let (c, _) = *self.chars.get(next)?;
+            let hyphen = || rest.strip_prefix("- ").or_else(|| rest.strip_prefix('-'));
+            rest = match c {
+                BROKEN_WORD => hyphen().unwrap_or(rest),
+                HYPHEN_AT_LINE_END => hyphen()?,
+                c => rest.strip_prefix(c)?,
+            };
+            next += 1;
+        }
+        Some(next)
+    }
+}
+
+/// The plain form of a sign that is written in several ways.
+fn plain_sign(text: &str) -> Option<&'static str> {
+    let mut chars = text.chars();
+    let sign = chars.next().filter(|_| chars.next().is_none())?;
+    Some(match sign {
+        '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{b4}' | '\u{2bc}' | '\u{ff07}' => "'",
+        '\u{201c}'..='\u{201f}' | '\u{2033}' | '«' | '»' | '\u{ff02}' => "\"",
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => "-",
+        '…' => "...",
+        _ => return None,
+    })
 }

@@ -180,6 +180,7 @@ pub(crate) fn research(
             answer,
             preface,
             closing,
+            same_page: table.same_page,
             page_chars: table.page_chars.0,
             notes_per_page: table.notes_per_page.value.0,
             // A value that is not in the file has an empty span.

@@ -54,6 +54,8 @@ pub struct ResearchSpec {
     pub preface: String,
     /// Text after an answer by rule; may be empty.
     pub closing: String,
+    /// When two addresses are the same page; `None`: not in the file.
+    pub same_page: Option<SamePage>,
     /// Maximum number of characters of a page that the model sees.
     pub page_chars: u32,
     /// Maximum number of notes per page that a model may propose; the rest is dropped.
@@ -284,6 +286,9 @@ record! {
         preface: StringField = optional,
         /// Text after an answer by rule.
         closing: StringField = optional,
+        /// When two addresses are the same page, so that the second is dropped as a duplicate. Default:
+        /// query.
+        same_page: SamePage = optional,
         /// Maximum number of characters of a page that the model sees.
         page_chars: IntegerField<200, 1_000_000> = default(IntegerField(24_000)),
         /// Maximum number of notes per page. If it is not set, a rule takes the best 3.
@@ -307,6 +312,11 @@ words! { StepMode:
     "model" => StepMode::Model, "The model; in an offline run, the script.";
     "rule" => StepMode::Rule, "A rule of the program, without a model.";
     "model_when_live" => StepMode::ModelWhenLive, "The model in a live run, otherwise the rule.";
+}
+
+words! { SamePage:
+    "query" => SamePage::Query, "Path and query are the same; parameters that only track visitors, such as utm_source, make no difference.";
+    "path" => SamePage::Path, "The path is the same, whatever the query, as in the research source document.";
 }
 
 words! { MisquotePolicy:
@@ -438,6 +448,25 @@ pub enum StepExecutor {
     Model,
     /// A rule of the program.
     Rule,
+}
+
+/// When two addresses are the same page. A fragment and a slash at the end make no difference.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum SamePage {
+    /// The path is the same: the research source document drops the query.
+    #[default]
+    Path,
+    /// Path and query are the same, without the parameters that only track visitors.
+    Query,
+}
+
+impl SamePage {
+    /// Whether it is the rule of the source document.
+    pub fn is_path(&self) -> bool {
+        *self == Self::Path
+    }
 }
 
 /// What happens if a quote is not found on its page.
