@@ -421,6 +421,8 @@ pub struct UiDefaults {
     pub title: Option<bool>,
     /// How the terminal tells that a run has ended or waits for somebody.
     pub notify: Option<NotifyBy>,
+    /// How long a lone ESC waits for the rest of a key.
+    pub escape: Option<Duration>,
 }
 
 /// A theme that the configuration selects.
@@ -467,6 +469,9 @@ record! {
         title: bool = optional,
         /// How the terminal tells that a run has ended, or waits at a breakpoint.
         notify: NotifyBy = optional,
+        /// How long the Escape key waits, in milliseconds: the bytes of an arrow that come later than
+        /// this after one another are Escape and letters. 150 if it is not set.
+        escape_ms: IntegerField<5, 2_000> = optional,
     }
 }
 
@@ -478,8 +483,9 @@ impl UiTable {
             let name = theme.value.text.trim().to_owned();
             ConfiguredTheme { name, place: format!("{line}:{column}") }
         });
-        let Self { ascii, animation, plain, title, notify, .. } = self;
-        UiDefaults { theme, ascii, animation, plain, title, notify }
+        let Self { ascii, animation, plain, title, notify, escape_ms, .. } = self;
+        let escape = escape_ms.map(|ms| Duration::from_millis(u64::from(ms.0)));
+        UiDefaults { theme, ascii, animation, plain, title, notify, escape }
     }
 }
 
@@ -587,6 +593,7 @@ animation = false
 plain = true
 title = false
 notify = "osc9"
+escape_ms = 40
 
 [store]
 keep = false
@@ -640,6 +647,7 @@ content = true
             plain: Some(true),
             title: Some(false),
             notify: Some(NotifyBy::Osc9),
+            escape: Some(Duration::from_millis(40)),
             ..UiDefaults::default()
         };
         let shown =

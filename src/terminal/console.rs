@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crossterm::event::Event;
 use futures::Stream;
@@ -85,16 +86,24 @@ pub struct Tty {
 
 impl Tty {
     /// Takes the terminal, with its title (`titled`). The watchdog ends the program if the loop does not
-    /// answer Ctrl-C.
+    /// answer Ctrl-C. `escape`: how long a lone ESC waits for the rest of a key; `None`: the default.
     ///
     /// # Errors
     /// As [`ScreenGuard::take`].
-    pub fn take(watchdog: Watchdog, titled: bool) -> io::Result<Self> {
+    pub fn take(watchdog: Watchdog, titled: bool, escape: Option<Duration>) -> io::Result<Self> {
+        #[cfg(unix)]
+        let mut start = KeyboardStart::default();
+        #[cfg(unix)]
+        if let Some(timeout) = escape {
+            start.set_escape_timeout(timeout);
+        }
+        #[cfg(not(unix))]
+        let _ = escape;
         Ok(Self {
             screen: ScreenGuard::take(titled)?,
             watchdog,
             #[cfg(unix)]
-            start: KeyboardStart::default(),
+            start,
         })
     }
 
@@ -102,9 +111,7 @@ impl Tty {
     /// 50 ms. To be called before keys are read.
     #[cfg(unix)]
     pub fn ask_background(&mut self) -> Option<Vec<u8>> {
-        let (colour, start) = ask_background(&io::stdin(), screen_guard::write);
-        self.start = start;
-        colour
+        ask_background(&io::stdin(), &mut self.start, screen_guard::write)
     }
 
     /// The terminal's background colour, which is not queried on this system.

@@ -164,7 +164,7 @@ pub const QUESTION: &[u8] = b"\x1b]11;?\x07\x1b[c";
 /// How long the answer may delay the first frame.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// How long a late answer is expected. Until then a lone Escape needs a quarter of a second.
+/// How long a late answer is expected. Until then a lone Escape waits at least a quarter of a second.
 const LATE: Duration = Duration::from_secs(5);
 
 /// What the reader of keys starts with.
@@ -179,6 +179,11 @@ pub struct KeyboardStart {
 }
 
 impl KeyboardStart {
+    /// Sets how long a lone ESC waits for the rest of a sequence before it is the Escape key.
+    pub fn set_escape_timeout(&mut self, timeout: Duration) {
+        self.parser.set_escape_timeout(timeout);
+    }
+
     /// Stops expecting an answer that is too late to come.
     fn give_up_late_answer(&mut self) {
         if self.asked.is_some_and(|asked| asked.elapsed() > LATE) {
@@ -188,29 +193,27 @@ impl KeyboardStart {
     }
 }
 
-/// Asks, and waits for at most [`ANSWER_TIMEOUT`]. Returns the colour as the terminal writes it, and
-/// what the reader of keys starts with.
+/// Asks, and waits for at most [`ANSWER_TIMEOUT`]. Returns the colour as the terminal writes it; other
+/// input is kept in `start`.
 pub fn ask_background(
     tty: &impl AsFd,
+    start: &mut KeyboardStart,
     write: impl FnOnce(&[u8]) -> io::Result<()>,
-) -> (Option<Vec<u8>>, KeyboardStart) {
-    let mut start = KeyboardStart::default();
+) -> Option<Vec<u8>> {
     // The reader of keys reports a terminal that was closed.
-    if write(QUESTION).is_err() {
-        return (None, start);
-    }
+    write(QUESTION).ok()?;
     let asked = Instant::now();
     start.asked = Some(asked);
     start.parser.await_reply();
     let mut colour = None;
     while colour.is_none() && start.parser.awaits_reply() {
         let left = ANSWER_TIMEOUT.saturating_sub(asked.elapsed());
-        if left.is_zero() || !read_some(tty, left, &mut start) {
+        if left.is_zero() || !read_some(tty, left, start) {
             break;
         }
         colour = start.parser.take_colour();
     }
-    (colour, start)
+    colour
 }
 
 /// Reads the input that arrives within this time; `false`: nothing, or the terminal cannot be read.
@@ -289,12 +292,13 @@ mod tests {
     fn asked(answer: &[u8]) -> (Option<Vec<u8>>, KeyboardStart) {
         let (mut terminal, tty) = UnixStream::pair().expect("a pair");
         let mut written = Vec::new();
-        let asked = ask_background(&tty, |bytes| {
+        let mut start = KeyboardStart::default();
+        let colour = ask_background(&tty, &mut start, |bytes| {
             written.extend_from_slice(bytes);
             terminal.write_all(answer)
         });
         assert_eq!(written, QUESTION);
-        asked
+        (colour, start)
     }
 
     fn keys(start: &KeyboardStart) -> Vec<KeyCode> {
@@ -328,6 +332,7 @@ mod tests {
         start.parser.feed(b"ff/ffff/ffff\x07\x1b[?6ck", |event| events.push(event));
         assert_eq!(events, [Event::Key(KeyCode::Char('k').into())], "the rest is dropped");
         let (_, tty) = UnixStream::pair().expect("a pair");
-        assert_eq!(ask_background(&tty, |_| Err(io::ErrorKind::BrokenPipe.into())).0, None);
+        let closed = |_: &[u8]| Err(io::ErrorKind::BrokenPipe.into());
+        assert_eq!(ask_background(&tty, &mut KeyboardStart::default(), closed), None);
     }
 }

@@ -18,14 +18,16 @@ use super::sequence;
 const ESC: u8 = 0x1b;
 const INTERRUPT: u8 = 0x03;
 
-/// Timeout after which a lone ESC is the Escape key.
-const ESCAPE_TIMEOUT: Duration = Duration::from_millis(25);
+/// Default timeout after which a lone ESC is the Escape key. Over a slow link the rest of an arrow may
+/// come this much later.
+const ESCAPE_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// Timeout for the next byte of a sequence.
+/// Timeout for the first byte of a sequence: without one it is a key with Alt.
 const SEQUENCE_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Timeout for the next byte of a reply; meanwhile keys that cannot be a part of it work.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Timeout for the next byte of a sequence or report that has begun. Long, so that a stalled link does
+/// not turn its rest into keys.
+const REST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Timeout for the next byte of a paste. Long, so that a stalled link does not turn text into keys.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -47,6 +49,10 @@ const MAX_REPORT: usize = 4096;
 
 /// Length limit of a paste, in bytes; the rest is dropped.
 pub const MAX_PASTE_BYTES: usize = 1 << 20;
+
+/// The last bytes of the other reports that begin with `CSI ?`: a state (`n`, such as the colour scheme),
+/// a mode (`$y`), the flags of kitty's keyboard (`u`), the cursor (`R`), graphics (`S`).
+const ENDS_OF_REPORTS: &[u8] = b"nyuRS";
 
 const PASTE_STARTS: &[u8] = b"200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
@@ -76,8 +82,10 @@ enum ParserState {
 }
 
 /// The state machine.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Parser {
+    /// Timeout after which a lone ESC is the Escape key.
+    escape_timeout: Duration,
     state: ParserState,
     /// Bytes of the current sequence, character or paste.
     held: Vec<u8>,
@@ -89,7 +97,25 @@ pub struct Parser {
     colour: Option<Vec<u8>>,
 }
 
+impl Default for Parser {
+    fn default() -> Self {
+        Self {
+            escape_timeout: ESCAPE_TIMEOUT,
+            state: ParserState::Ground,
+            held: Vec::new(),
+            is_stalled: false,
+            awaits_reply: false,
+            colour: None,
+        }
+    }
+}
+
 impl Parser {
+    /// Sets how long a lone ESC waits for the rest of a sequence.
+    pub fn set_escape_timeout(&mut self, timeout: Duration) {
+        self.escape_timeout = timeout;
+    }
+
     /// Expects a background colour (`OSC 11`), and the attributes (`CSI c`), which end the waiting.
     pub fn await_reply(&mut self) {
         self.awaits_reply = true;
@@ -128,23 +154,22 @@ impl Parser {
     pub fn timeout(&self) -> Option<Duration> {
         match self.state {
             ParserState::Ground => None,
-            ParserState::Escape if self.awaits_reply => Some(SEQUENCE_TIMEOUT),
-            ParserState::Escape => Some(ESCAPE_TIMEOUT),
+            ParserState::Escape if self.awaits_reply => {
+                Some(self.escape_timeout.max(SEQUENCE_TIMEOUT))
+            }
+            ParserState::Escape => Some(self.escape_timeout),
             ParserState::Paste { .. } if self.held.last() == Some(&INTERRUPT) => {
                 Some(PASTE_INTERRUPT_TIMEOUT)
             }
             ParserState::Paste { .. } if !self.is_stalled => Some(PASTE_STALL),
             ParserState::Paste { .. } => Some(PASTE_TIMEOUT - PASTE_STALL),
-            ParserState::Sequence | ParserState::Report { .. } if self.is_within_reply() => {
-                Some(REPLY_TIMEOUT)
-            }
             // It may be a complete key with Alt, so the timeout is short.
             ParserState::Single | ParserState::Sequence | ParserState::Report { .. }
-                if self.held.is_empty() =>
+                if self.held.is_empty() && !self.is_within_reply() =>
             {
-                Some(ESCAPE_TIMEOUT)
+                Some(SEQUENCE_TIMEOUT)
             }
-            _ => Some(SEQUENCE_TIMEOUT),
+            _ => Some(REST_TIMEOUT),
         }
     }
 
@@ -319,8 +344,9 @@ impl Parser {
     fn sequence(&mut self, byte: u8, give: &mut impl FnMut(Event)) {
         let is_attributes = self.awaits_reply && self.held.first() == Some(&b'?');
         match byte {
-            b'0'..=b'9' | b';' | ESC if is_attributes && self.held.len() < MAX_SEQUENCE => {}
+            b'0'..=b'9' | b';' | b'$' | ESC if is_attributes && self.held.len() < MAX_SEQUENCE => {}
             b'c' if is_attributes => self.awaits_reply = false,
+            _ if is_attributes && ENDS_OF_REPORTS.contains(&byte) => {}
             _ if is_attributes => return self.key_within_reply(byte, give),
             _ => {}
         }
@@ -460,7 +486,10 @@ fn classify_reply_byte(held: &[u8], byte: u8, awaited: bool) -> ReportByte {
     let is_number = held.iter().all(u8::is_ascii_digit);
     // The number of another report, or the end of its number.
     let continues_number = byte.is_ascii_digit() || (byte == b';' && !held.is_empty());
-    match is_reply_colour(held, awaited) || (awaited && is_number && !continues_number) {
+    // The title or the icon's name: `l` or `L`, then the text.
+    let is_title = held.is_empty() && matches!(byte, b'l' | b'L');
+    match is_reply_colour(held, awaited) || (awaited && is_number && !continues_number && !is_title)
+    {
         true => ReportByte::Key,
         false => ReportByte::Part,
     }

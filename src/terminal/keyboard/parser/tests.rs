@@ -219,7 +219,7 @@ fn what_is_held_is_bounded() {
         parser.feed(start, |_| {});
         parser.feed(&[b'1'; 100_000], |_| {});
         assert!(parser.held.capacity() <= 2 * MAX_REPORT);
-        assert_eq!(parser.timeout(), Some(SEQUENCE_TIMEOUT), "{start:?} is skipped");
+        assert_eq!(parser.timeout(), Some(REST_TIMEOUT), "{start:?} is skipped");
         parser.on_timeout(|event| panic!("{event:?}"));
         assert_eq!(parser.state, ParserState::Ground, "{start:?} is given up");
     }
@@ -303,7 +303,7 @@ fn long_reports_give_no_keys() {
     }
     let mut parser = Parser::default();
     parser.feed(format!("\x1b]52;c;{long}").as_bytes(), |_| {});
-    assert_eq!(parser.timeout(), Some(SEQUENCE_TIMEOUT), "an unfinished one ends soon");
+    assert_eq!(parser.timeout(), Some(REST_TIMEOUT), "an unfinished one ends");
 }
 
 const COLOUR: &str = "\u{1b}]11;rgb:1e1e/F0f0/2e2e\u{1b}\\";
@@ -380,6 +380,84 @@ fn parses_reply_in_pieces() {
     assert_eq!(events, [interrupt(), c('q')]);
     let (events, _) = asked(&["\u{1b}]11;rgb:1e/é".as_bytes(), b"q"], PAUSE);
     assert_eq!(events, [c('é'), c('q')]);
+}
+
+/// Answers of a terminal to questions of a shell or an editor before.
+const REPORTS: [&str; 20] = [
+    "\u{1b}[?997;1n",
+    "\u{1b}[?2026;2$y",
+    "\u{1b}[?1u",
+    "\u{1b}[?0u",
+    "\u{1b}[?12;40R",
+    "\u{1b}[?1;0;256S",
+    "\u{1b}[4;1$y",
+    "\u{1b}[0n",
+    "\u{1b}[12;40R",
+    "\u{1b}[>1;4000;0c",
+    "\u{1b}[>4;1m",
+    "\u{1b}[8;24;80t",
+    "\u{1b}P>|XTerm(390)\u{1b}\\",
+    "\u{1b}P!|00000000\u{1b}\\",
+    "\u{1b}P1$r0 q\u{1b}\\",
+    "\u{1b}P1+r544e=78\u{7}",
+    "\u{1b}_Gi=1;OK\u{1b}\\",
+    "\u{1b}]52;c;cXVpdA==\u{7}",
+    "\u{1b}]4;1;rgb:aaaa/0000/0000\u{1b}\\",
+    "\u{1b}]ltitle quit\u{1b}\\",
+];
+
+#[test]
+fn reports_are_never_keys() {
+    for report in REPORTS {
+        let text = format!("j{report}k");
+        for at in 1..text.len() {
+            let pieces = [&text.as_bytes()[..at], &text.as_bytes()[at..]];
+            assert_eq!(asked(&pieces, PAUSE).0, keys("jk"), "{report:?} at {at}, asked");
+            let (mut parser, mut events) = (Parser::default(), Vec::new());
+            parser.set_escape_timeout(PAUSE + PAUSE);
+            for piece in pieces {
+                parser.feed(piece, |event| events.push(event));
+                if parser.timeout().is_some_and(|timeout| timeout <= PAUSE) {
+                    parser.on_timeout(|event| events.push(event));
+                }
+            }
+            assert_eq!(events, keys("jk"), "{report:?} at {at}");
+        }
+    }
+}
+
+/// A pause between two pieces of input on a slow link.
+const CUT: Duration = Duration::from_millis(100);
+
+#[test]
+fn cut_keys_stay_whole() {
+    for (bytes, event) in [
+        ("\u{1b}[B", key(KeyCode::Down, NONE)),
+        ("\u{1b}OB", key(KeyCode::Down, NONE)),
+        ("\u{1b}[1;5C", key(KeyCode::Right, CTRL)),
+        ("\u{1b}[[A", key(KeyCode::F(1), NONE)),
+        ("\u{1b}[3~", key(KeyCode::Delete, NONE)),
+        ("\u{1b}[<0;20;10M", mouse(MouseEventKind::Down(MouseButton::Left), 19, 9, NONE)),
+        ("\u{1b}[M !!", mouse(MouseEventKind::Down(MouseButton::Left), 0, 0, NONE)),
+        ("\u{1b}[200~quit\u{1b}[201~", paste("quit")),
+        ("é", c('é')),
+    ] {
+        for at in 1..bytes.len() {
+            let (mut parser, mut events) = (Parser::default(), Vec::new());
+            for piece in [&bytes.as_bytes()[..at], &bytes.as_bytes()[at..]] {
+                parser.feed(piece, |event| events.push(event));
+                if parser.timeout().is_some_and(|timeout| timeout <= CUT) {
+                    parser.on_timeout(|event| events.push(event));
+                }
+            }
+            assert_eq!(events, [event.clone()], "{bytes:?} at {at}");
+        }
+    }
+    // Where the link is fast, Escape need not wait.
+    let mut parser = Parser::default();
+    parser.set_escape_timeout(Duration::from_millis(10));
+    parser.feed(b"\x1b", |event| panic!("{event:?}"));
+    assert_eq!(parser.timeout(), Some(Duration::from_millis(10)));
 }
 
 #[test]
