@@ -3,6 +3,7 @@
 
 use std::io;
 use std::io::Write;
+use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
@@ -191,17 +192,43 @@ fn title(world: &World) -> String {
     format!("{} ({})", visible_within(&head.title, REASON_CHARS), head.run)
 }
 
-/// An annotation: an error at a line of a file.
+/// An annotation: an error at a line of a file. Its path is the one that GitHub knows: relative to the
+/// folder of the repository.
 pub fn error(file: Option<&str>, line: Option<usize>, title: &str, message: &str) -> String {
     let mut properties = Vec::new();
     if let Some(file) = file {
-        properties.push(format!("file={}", property(file)));
+        let workspace = std::env::var_os("GITHUB_WORKSPACE").map(PathBuf::from);
+        let here = std::env::current_dir().unwrap_or_default();
+        let file = path_within(file, &here, workspace.as_deref().unwrap_or(&here));
+        properties.push(format!("file={}", property(&file)));
     }
     if let Some(line) = line {
         properties.push(format!("line={line}"));
     }
     properties.push(format!("title={}", property(title)));
     format!("::error {}::{}\n", properties.join(","), data(message))
+}
+
+/// A file, named in this folder, relative to another folder: without `./` and `..`. One that is not in it
+/// keeps its name.
+fn path_within(file: &str, here: &Path, folder: &Path) -> String {
+    let plain = |path: &Path| {
+        let mut plain = PathBuf::new();
+        for part in path.components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir => drop(plain.pop()),
+                part => plain.push(part),
+            }
+        }
+        plain
+    };
+    // Either name may lead through a link.
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| plain(path));
+    let (path, folder) = (here.join(file), here.join(folder));
+    let found = plain(&path).strip_prefix(plain(&folder)).map(Path::to_path_buf);
+    let found = found.or_else(|_| whole(&path).strip_prefix(whole(&folder)).map(Path::to_path_buf));
+    found.map_or_else(|_| file.to_owned(), |found| found.display().to_string())
 }
 
 /// The start of a group of lines that can be folded.
@@ -256,6 +283,31 @@ mod tests {
         ] {
             assert_eq!(harmless(text), safe);
         }
+    }
+
+    #[test]
+    fn paths_are_those_of_the_repository() {
+        for (file, here, expected) in [
+            ("gate/s.toml", "/repo", "gate/s.toml"),
+            ("./gate/s.toml", "/repo", "gate/s.toml"),
+            ("gate/../gate/./s.toml", "/repo", "gate/s.toml"),
+            ("/repo/gate/s.toml", "/elsewhere", "gate/s.toml"),
+            ("s.toml", "/repo/gate", "gate/s.toml"),
+            ("../s.toml", "/repo/gate/sub", "gate/s.toml"),
+            ("../../s.toml", "/repo/gate", "../../s.toml"),
+            ("/other/s.toml", "/repo", "/other/s.toml"),
+            ("s.toml", "/repository", "s.toml"),
+        ] {
+            let found = path_within(file, Path::new(here), Path::new("/repo"));
+            assert_eq!(found, expected, "{file} in {here}");
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        std::fs::create_dir(&real).expect("made");
+        std::fs::write(real.join("s.toml"), "").expect("written");
+        std::os::unix::fs::symlink(&real, &link).expect("a link");
+        let file = link.join("s.toml").display().to_string();
+        assert_eq!(path_within(&file, Path::new("/"), &real), "s.toml");
     }
 
     #[test]

@@ -368,6 +368,44 @@ fn model_text_runs_no_workflow_commands() {
 }
 
 #[test]
+fn github_shows_ten_annotations() {
+    let home = Home::new();
+    let rows = |count: usize| -> String {
+        (0..count).map(|nth| expect(&format!("outcome.answer == '{nth}'"))).collect()
+    };
+    let annotations = |count: usize| -> Vec<String> {
+        home.write("suite/mine.toml", &scenario("ok", &rows(count)));
+        let mut command = home.command(&["test", "suite/../suite/mine.toml", "--format", "github"]);
+        command.env("GITHUB_WORKSPACE", home.path());
+        let ended = end(&mut command);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let lines = ended.out.lines().filter(|line| line.starts_with("::error "));
+        lines.map(str::to_owned).collect()
+    };
+    let few = annotations(10);
+    assert_eq!(few.len(), 10, "{few:?}");
+    assert!(few.iter().all(|it| it.starts_with("::error file=suite/mine.toml,line=")), "{few:?}");
+    let many = annotations(14);
+    assert_eq!(many.len(), 10, "{many:?}");
+    assert!(many[9].ends_with("::5 more problems: see the log of this step"), "{}", many[9]);
+}
+
+/// What holds for a run is said once, not with each of its rows.
+#[test]
+fn github_annotates_the_run_once() {
+    let home = Home::new();
+    let rows = ["outcome.answer == '1'", "outcome.answer == '2'"].map(expect).concat();
+    let stopped = include_str!("../../scenarios/checkout-deadlock.toml");
+    home.write("mine.toml", &format!("{stopped}{rows}"));
+    let ended = home.run(&["test", "mine.toml", "--format", "github"]);
+    let found: Vec<&str> = ended.out.lines().filter(|it| it.starts_with("::error ")).collect();
+    assert_eq!(found.len(), 3, "{ended:?}");
+    let says = |it: &&str| it.contains("the run ended with");
+    assert_eq!(found.iter().position(says), Some(0), "{found:?}");
+    assert_eq!(found.iter().filter(|it| says(it)).count(), 1, "{found:?}");
+}
+
+#[test]
 fn missing_endpoint_differs_from_failed_row() {
     let home = Home::new();
     home.write("mine.toml", &scenario("Yes.", &expect("stop_reason == 'success'")));

@@ -13,7 +13,7 @@ use crate::base::visible::visible_within;
 use crate::cli::output::error;
 use crate::cli::streams;
 use crate::cli::streams::{StreamStyle, TextStream, print_on_stderr};
-use crate::engine::expectations::Verdict;
+use crate::engine::expectations::{ExpectationResult, Verdict};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::padded;
@@ -303,26 +303,59 @@ fn one_line(text: &str) -> String {
     visible_within(&joined.join(" "), LINE_CHARS)
 }
 
-/// An annotation for each expectation that did not hold in enough runs.
+/// Most annotations of a step that GitHub shows.
+const MAX_ANNOTATIONS: usize = 10;
+
+/// Annotations: one for each run that failed, if there is more to say of it than of its rows, then one for
+/// each row that did not hold in enough runs. Of too many, the last one counts the rest.
 pub fn annotations(results: &TestResults) -> String {
-    let mut text = String::new();
+    let mut all = Vec::new();
     for scenario in &results.not_started {
         let file = Some(scenario.file.as_str()).filter(|file| *file != crate::scenario::STDIN);
-        text.push_str(&error(file, None, &scenario.name, &scenario.why));
+        all.push(error(file, None, &scenario.name, &scenario.why));
     }
     for case in results.failed() {
-        for failure in case.failures() {
-            let result = failure.first;
-            let says = result.message.as_deref().unwrap_or("an expectation does not hold");
-            let parts =
-                result.parts.iter().map(|part| format!("\n{} is {}", part.part, part.value));
-            let trial = failure.trial;
-            let ended = format!("\nthe run ended with {}", trial.stop_reason);
-            let notes = trial.warnings.iter().chain(&trial.notes).map(|note| format!("\n{note}"));
-            let parts: String = parts.chain([ended]).chain(notes).collect();
-            let message = format!("{says}\n{}{parts}", result.that);
-            text.push_str(&error(file_of(case), result.line, &case.name, &message));
+        let failures = case.failures();
+        if let Some(about) = about_run(case, &failures) {
+            all.push(error(file_of(case), None, &case.name, &about));
         }
+        for result in failures.iter().map(|failure| failure.first).filter(|it| it.line.is_some()) {
+            all.push(error(file_of(case), result.line, &case.name, &about_row(result)));
+        }
+    }
+    if all.len() > MAX_ANNOTATIONS {
+        let rest = (all.len() - MAX_ANNOTATIONS + 1) as u64;
+        all.truncate(MAX_ANNOTATIONS - 1);
+        let more =
+            format!("{}: see the log of this step", format::count_noun(rest, "more problem"));
+        all.push(error(None, None, "roundtable test", &more));
+    }
+    all.concat()
+}
+
+/// What is wrong with a run besides the rows of its file: how it ended, its warnings, and rules without a
+/// line.
+fn about_run(case: &CaseResult, failures: &[FailedExpectation<'_>]) -> Option<String> {
+    let trial = failures.first().map(|failure| failure.trial);
+    let trial = trial.or_else(|| case.trials.iter().find(|trial| !trial.passed()))?;
+    let rules = failures.iter().map(|failure| failure.first).filter(|it| it.line.is_none());
+    let mut lines: Vec<String> = rules.map(about_row).collect();
+    if !trial.stop_reason.is_success() {
+        lines.push(format!("the run ended with {}", trial.stop_reason));
+    }
+    lines.extend(trial.warnings.iter().chain(&trial.notes).cloned());
+    Some(lines.join("\n")).filter(|text| !text.is_empty())
+}
+
+/// What a row expected, and what was there.
+fn about_row(result: &ExpectationResult) -> String {
+    let says = result.message.as_deref().unwrap_or("an expectation does not hold");
+    let mut text = format!("{says}\n{}", result.that);
+    if let Verdict::Invalid(why) = &result.verdict {
+        text.push_str(&format!("\n{why}"));
+    }
+    for part in &result.parts {
+        text.push_str(&format!("\n{} is {}", part.part, part.value));
     }
     text
 }
