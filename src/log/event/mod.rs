@@ -61,11 +61,12 @@ pub enum LineError {
     /// Not JSON, or not an object with `seq`, `at_us`, `span` and `kind`.
     #[error("not an event of a run: {0}")]
     NotAnEvent(#[from] serde_json::Error),
-    /// An event of a version that was never released.
+    /// An event of another version: an older one was never released, a newer one may mean something else.
     #[error(
-        "it has version {0} of the events, and this program reads version {SCHEMA_VERSION}; move the file aside"
+        "it has version {0} of the events, and this program reads version {SCHEMA_VERSION}; {advice}",
+        advice = if *.0 < SCHEMA_VERSION { "move the file aside" } else { "use a newer roundtable" }
     )]
-    OldVersion(u32),
+    OtherVersion(u32),
     /// A name that no scenario can give: of a role, an agent, a tool, a flag or a run.
     #[error("{0}")]
     LongName(String),
@@ -160,17 +161,17 @@ impl Event {
         }
     }
 
-    /// Reads an event from a line of version 2 or later; a line without `v` is read as one of the newest.
+    /// Reads an event from a line of version 2; a line without `v` is read as one.
     /// An unknown kind, or a known kind with unknown fields, becomes
     /// [`EventKind::Unknown`].
     ///
     /// # Errors
     /// [`LineError::NotAnEvent`] if the line is not JSON, or lacks `seq`, `at_us`, `span` or `kind`;
-    /// [`LineError::OldVersion`] if it is of an older version; [`LineError::LongName`] if a name is longer than one of a scenario.
+    /// [`LineError::OtherVersion`] if it is of another version; [`LineError::LongName`] if a name is longer than one of a scenario.
     pub fn from_line(line: &str) -> Result<Event, LineError> {
         let head: Head<'_> = serde_json::from_str(line)?;
-        if let Some(old) = head.v.filter(|version| *version < SCHEMA_VERSION) {
-            return Err(LineError::OldVersion(old));
+        if let Some(other) = head.v.filter(|version| *version != SCHEMA_VERSION) {
+            return Err(LineError::OtherVersion(other));
         }
         let known = match PatternFact::read(&head.kind, line) {
             Some(fact) => fact.map(EventKind::Pattern),
