@@ -199,7 +199,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     let watching =
         wanted.watched.map(|args| watch_program(args, expected.clone(), &services, &runtime));
     let watching = match watching {
-        Some(Err(why)) => return refuse(&why, Exit::Stopped),
+        Some(Err((why, exit))) => return refuse(&why, exit),
         watching => watching.and_then(Result::ok),
     };
     let watched = watching.as_ref().map(|(watching, _)| watching.signals());
@@ -213,7 +213,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         listen(&services, watchdog.clone())?;
         let mut console = match is_plain {
             true => None,
-            false => Some(Tty::take(watchdog.clone(), terminal.title)?),
+            false => Some(Tty::take(watchdog.clone(), terminal.title, global.configured.escape)?),
         };
         let theme = match theme {
             ThemeChoice::Auto if abilities.tells_background => {
@@ -325,7 +325,8 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         }
         Err(error) if is_plain => exit_after_write(Err(error), Exit::Ok),
         Err(error) => {
-            refuse(&Refused::new("the terminal was closed").because(error), Exit::Stopped)
+            // As after SIGHUP, which may come later than the end of the input.
+            refuse(&Refused::new("the terminal was closed").because(error), Exit::Other(129))
         }
     }
 }
@@ -337,7 +338,7 @@ fn watch_program(
     expected: Option<Arc<ExpectedRuns>>,
     services: &Services,
     runtime: &tokio::runtime::Runtime,
-) -> Result<(Watching, ProgramOutput), Refused> {
+) -> Result<(Watching, ProgramOutput), (Refused, Exit)> {
     let output = ProgramOutput::default();
     let signals: Arc<OnceLock<ProgramSignals>> = Arc::default();
     let (started, to, known) = (AtomicBool::new(false), services.clone(), Arc::clone(&signals));

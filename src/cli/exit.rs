@@ -1,5 +1,6 @@
 //! The exit codes.
 
+use std::io;
 use std::process::ExitCode;
 
 use crate::log::event::StopClass;
@@ -31,6 +32,12 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// The code of a program that cannot be started, as shells have it: 127 if it is not found, 126 if it
+    /// cannot be executed.
+    pub fn of_unstarted(error: &io::Error) -> Self {
+        Self::Other(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+    }
+
     /// The code as a number.
     pub fn code(self) -> u8 {
         match self {
@@ -83,7 +90,9 @@ pub const EXIT_CODES: &[(Exit, &str)] = &[
         "the reader of the output closed the pipe before all was written; a run that had not ended was \
          ended",
     ),
-    (Exit::Other(129), "a hang-up ended the dashboard"),
+    (Exit::Other(126), "the program to be watched, or `nats-server`, cannot be executed"),
+    (Exit::Other(127), "the program to be watched, or `nats-server`, is not found"),
+    (Exit::Other(129), "a hang-up ended the dashboard: its terminal was closed"),
     (Exit::Other(131), "SIGQUIT ended the dashboard"),
     (Exit::Other(143), "SIGTERM ended the dashboard"),
 ];
@@ -114,7 +123,7 @@ mod tests {
     #[test]
     fn each_exit_code_has_a_row() {
         let codes: Vec<u8> = EXIT_CODES.iter().map(|(exit, _)| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 6, 130, 141, 129, 131, 143]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 6, 130, 141, 126, 127, 129, 131, 143]);
     }
 
     #[test]

@@ -240,16 +240,17 @@ impl Watching {
     /// Starts a program and the receiver. `start` starts a run; the output goes to the sinks.
     ///
     /// # Errors
-    /// No port is free, or the program cannot be started.
+    /// No port is free, or the program cannot be started; with the exit code for it.
     pub async fn begin(
         args: &WatchArgs,
         is_apart: bool,
         start: StartRun,
         sinks: [OutputSink; 2],
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, (Refused, Exit)> {
         let program = args.program(is_apart);
         let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let (listener, address) = listen_on(local, None).await?;
+        let listening = listen_on(local, None).await;
+        let (listener, address) = listening.map_err(|why| (why, Exit::Stopped))?;
         let get = |name: &str| std::env::var_os(name);
         let mut notes = program.notes(get);
         let tap = match (program.has_tap, Dirs::find()) {
@@ -266,8 +267,11 @@ impl Watching {
         for note in notes {
             let _ = sender.send(HubInput::Warning(note)).await;
         }
-        let (running, stdin) =
-            RunningProgram::start(&program, environment, sinks, &sender).or_refuse(what)?;
+        let started = RunningProgram::start(&program, environment, sinks, &sender);
+        let (running, stdin) = started.map_err(|error| {
+            let exit = Exit::of_unstarted(&error);
+            (Refused::new(what).because(error), exit)
+        })?;
         hub.wait_for_trace().await;
         let (input, lines) = mpsc::unbounded_channel();
         if let Some(stdin) = stdin {
@@ -390,7 +394,7 @@ pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Exit {
     ];
     let watching = match Watching::begin(args, false, headless.start(&signals), sinks).await {
         Ok(watching) => watching,
-        Err(why) => return refuse(&why, Exit::Stopped),
+        Err((why, exit)) => return refuse(&why, exit),
     };
     let _ = signals.set(watching.signals());
     pass_signals(watching.signals());

@@ -42,14 +42,24 @@ pub fn ignore_file_limit_signal() {
 #[cfg(not(unix))]
 pub fn ignore_file_limit_signal() {}
 
+/// Whether this process ignores a signal: `nohup` and `&` in a script start programs so. Known on Linux.
+#[cfg(unix)]
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
 /// From now on calls `take` with each of these signals, on a dedicated thread, instead of their
-/// default effect.
+/// default effect. One that the process was started to ignore stays ignored.
 ///
 /// # Errors
 /// The system's error.
 #[cfg(unix)]
 pub fn handle_each(signals: &[i32], mut take: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new(signals)?;
+    let handled = signals.iter().filter(|signal| !is_ignored(**signal));
+    let mut signals = signal_hook::iterator::Signals::new(handled)?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             take(signal);

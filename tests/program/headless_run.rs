@@ -391,6 +391,29 @@ fn a_second_interrupt_ends_at_once() {
     drop(stdin);
 }
 
+/// As `nohup` and `&` in a script start it.
+#[cfg(target_os = "linux")]
+#[test]
+fn ignored_signals_stay_ignored() {
+    let home = Home::new();
+    let under = ["sh", "-c", "trap '' INT HUP; exec \"$@\"", "sh"];
+    let args =
+        ["run", "checkout-launch", "--instant", "--format", "jsonl", "--pause-at", "round:1"];
+    let mut running = Running::start(home.command_under(&under, &args).stdin(Stdio::piped()));
+    let stdin = running.stdin();
+    running.until("paused");
+    // Two that are handled would end it without an outcome.
+    for signal in ["INT", "HUP", "INT", "HUP", "TERM"] {
+        running.signal(signal);
+    }
+    let (status, out, err) = running.end();
+    assert_eq!(status.code(), Some(130), "{err}");
+    let outcome: Value =
+        serde_json::from_str(out.lines().last().expect("an outcome")).expect("JSON");
+    assert_eq!(outcome["stop_reason"], "cancelled", "{err}");
+    drop(stdin);
+}
+
 #[cfg(all(unix, debug_assertions))]
 #[test]
 fn interrupt_needs_no_runtime_thread() {

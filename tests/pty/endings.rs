@@ -1,5 +1,16 @@
 //! However the dashboard ends, and whenever it is sent away: the terminal is as it was.
+use std::io::Read as _;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+
+use crate::support::binary::Home;
 use crate::support::pty::{Start, Terminal};
+
+/// How long a program may take to draw or to end.
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn live() -> Terminal {
     let args = &["run", "checkout-launch"];
@@ -17,6 +28,40 @@ fn signals_exit_with_own_code() {
         // What it leaves behind may still be on its way when it has ended.
         let left = terminal.sees("CANCELLED");
         assert!(left.contains("checkout-launch"), "{left}");
+    }
+}
+
+/// The end of the input may come before or after the signal.
+#[test]
+fn hang_up_always_exits_with_129() {
+    let home = Home::new();
+    for nth in 0..4 {
+        let pair = native_pty_system().openpty(PtySize::default()).expect("a pty");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_roundtable"));
+        command.cwd(home.path());
+        command.env_clear();
+        home.env().into_iter().for_each(|(name, value)| command.env(name, value));
+        command.env("TERM", "xterm-256color");
+        let mut child = pair.slave.spawn_command(command).expect("the program starts");
+        drop(pair.slave);
+        let mut output = pair.master.try_clone_reader().expect("a reader");
+        let (drawn, is_drawn) = mpsc::channel();
+        thread::spawn(move || {
+            let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
+            while let Ok(read @ 1..) = output.read(&mut chunk) {
+                bytes.extend_from_slice(&chunk[..read]);
+                if String::from_utf8_lossy(&bytes).contains("Scenarios") {
+                    break;
+                }
+            }
+            drop(output);
+            let _ = drawn.send(());
+        });
+        is_drawn.recv_timeout(LIMIT).expect("a first frame");
+        drop(pair.master);
+        let (end, ended) = mpsc::channel();
+        thread::spawn(move || end.send(child.wait().expect("an end").exit_code()));
+        assert_eq!(ended.recv_timeout(LIMIT).expect("it ends"), 129, "time {nth}");
     }
 }
 

@@ -45,6 +45,7 @@ pub fn flat(text: &str) -> String {
 
 impl Home {
     pub fn new() -> Self {
+        super::pipe::default_signals();
         Self(tempfile::tempdir().expect("a folder"))
     }
 

@@ -1,4 +1,4 @@
-//! Named pipes, and processes that hold one open.
+//! Named pipes, processes that hold one open, and the signals that children are started with.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -7,6 +7,21 @@ use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
+
+/// Makes the signals of an interrupt default ones in the children that this process starts: one that is
+/// started by `nohup`, or by `&` in a script, ignores them, and so would they. What a process handles is
+/// default in its children.
+pub fn default_signals() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        for signal in [SIGHUP, SIGINT, SIGQUIT] {
+            if roundtable::bench::is_ignored(signal) {
+                signal_hook::flag::register(signal, std::sync::Arc::default()).expect("handled");
+            }
+        }
+    });
+}
 
 /// Makes a named pipe with `mkfifo`: a system call for it is not on every Unix.
 pub fn make_pipe(path: &Path) {

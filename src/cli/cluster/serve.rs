@@ -88,9 +88,10 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
     let mut server = match started {
         Ok(server) => server,
         Err(error) => {
+            let exit = Exit::of_unstarted(&error);
             let why = Refused::new(format!("{SERVER} cannot be started")).because(error);
             let help = "install it (https://nats.io/download), 2.12.3 or later";
-            return refuse(&why.help(help), Exit::Stopped);
+            return refuse(&why.help(help), exit);
         }
     };
     let url = format!("nats://127.0.0.1:{port}");

@@ -77,6 +77,7 @@ pub fn session(text: &str, starts: &str) -> SessionHead {
         message: 1,
         text: text.into(),
         previous_run: None,
+        first_run: None,
         history: [].into(),
         owner: None,
         first_agent: starts.into(),
