@@ -18,6 +18,9 @@ pub struct Session {
     pub text: Arc<str>,
     /// The run that answered the previous message.
     pub after: Option<RunId>,
+    /// The run that answered the first message; `None`: this is the first message, or the log of the
+    /// previous run is of an earlier version.
+    pub first_run: Option<RunId>,
     /// What the team remembered at the start of the run.
     pub memory: SessionMemory,
     saved: Arc<Mutex<Option<SessionMemory>>>,
@@ -41,6 +44,8 @@ pub struct SessionMemory {
 pub struct LeftSession {
     /// Number of the message that the run answered.
     pub message: u32,
+    /// As in [`Session`].
+    pub first_run: Option<RunId>,
     /// What the team remembers.
     #[serde(flatten)]
     pub memory: SessionMemory,
@@ -49,10 +54,13 @@ pub struct LeftSession {
 impl LeftSession {
     /// The next message, after this run.
     pub fn next(self, run: RunId, text: impl Into<Arc<str>>) -> Session {
+        let is_first = self.message <= 1;
+        let first_run = self.first_run.or_else(|| is_first.then(|| run.clone()));
         Session {
             message: self.message.saturating_add(1),
             text: text.into(),
             after: Some(run),
+            first_run,
             memory: self.memory,
             saved: Arc::default(),
         }
@@ -63,7 +71,7 @@ impl Session {
     /// A session that begins with this message.
     pub fn first(text: impl Into<Arc<str>>) -> Self {
         let (memory, saved) = (SessionMemory::default(), Arc::default());
-        Self { message: 1, text: text.into(), after: None, memory, saved }
+        Self { message: 1, text: text.into(), after: None, first_run: None, memory, saved }
     }
 
     /// The message that a recorded run answers, with the session of its head.
@@ -73,6 +81,7 @@ impl Session {
             message: head.message,
             text: Arc::clone(&head.text),
             after: head.previous_run.clone(),
+            first_run: head.first_run.clone(),
             memory: SessionMemory { history, owner, rosters: BTreeMap::new() },
             saved: Arc::default(),
         }
@@ -87,7 +96,7 @@ impl Session {
     /// What the run leaves to the next message; `None`: nothing yet.
     pub fn left(&self) -> Option<LeftSession> {
         let memory = self.saved.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        Some(LeftSession { message: self.message, memory })
+        Some(LeftSession { message: self.message, first_run: self.first_run.clone(), memory })
     }
 
     /// Stores the memory for the next message; replaces an earlier one.

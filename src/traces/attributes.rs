@@ -93,7 +93,11 @@ pub(super) fn provider_of(host: &str) -> &str {
         ("cohere.ai", "cohere"),
         ("perplexity.ai", "perplexity"),
     ];
-    known.iter().find(|(end, _)| host.ends_with(end)).map_or(host, |(_, name)| name)
+    let is_of = |domain: &str| {
+        let rest = host.strip_suffix(domain);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    known.iter().find(|(domain, _)| is_of(domain)).map_or(host, |(_, name)| name)
 }
 
 /// The prompt of a call in the form of GenAI (`gen_ai.input.messages`).
@@ -205,5 +209,27 @@ pub(super) fn describe_observed(about: &SpanAbout, to: &mut AttributeList) -> St
         }
         None if about.name.is_empty() => "span".to_owned(),
         _ => about.name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_is_known_by_its_domain() {
+        for (host, provider) in [
+            ("api.openai.com", "openai"),
+            ("openai.com", "openai"),
+            ("notopenai.com", "notopenai.com"),
+            ("mine.openai.azure.com", "azure.ai.openai"),
+            ("api.x.ai", "x_ai"),
+            ("mix.ai", "mix.ai"),
+            ("generativelanguage.googleapis.com", "gcp.gen_ai"),
+            ("openai.com.evil.example", "openai.com.evil.example"),
+            ("localhost", "localhost"),
+        ] {
+            assert_eq!(provider_of(host), provider, "{host}");
+        }
     }
 }

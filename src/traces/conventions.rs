@@ -40,6 +40,8 @@ pub enum Known {
     Finish,
     /// What failed.
     Error,
+    /// The conversation of several runs.
+    Conversation,
     /// The scenario.
     Workflow,
     /// What it was given.
@@ -96,7 +98,7 @@ const fn text(
 }
 
 /// The table.
-pub const ATTRIBUTES: [AttributeRow; 24] = [
+pub const ATTRIBUTES: [AttributeRow; 25] = [
     row(
         Known::Kind,
         "what the span is: `CHAIN`, `AGENT`, `LLM`, `TOOL`",
@@ -119,6 +121,12 @@ pub const ATTRIBUTES: [AttributeRow; 24] = [
         Known::AgentBefore,
         "the agent that handed over to it, or consults it",
         &["graph.node.parent_id"],
+        &[],
+    ),
+    row(
+        Known::Conversation,
+        "the session that the run answers a message of: the id of its first run",
+        &["gen_ai.conversation.id", "session.id"],
         &[],
     ),
     row(

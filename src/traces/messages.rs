@@ -5,6 +5,7 @@ use prost::Message;
 use serde_json::Value;
 
 use crate::base::refused::{OrRefuse as _, Refused};
+use crate::log::event::Elapsed;
 
 #[derive(Clone, PartialEq, Message)]
 pub struct TracesRequest {
@@ -355,4 +356,14 @@ fn logs_of_json(body: &[u8]) -> Result<LogsRequest, Refused> {
     let resource =
         |it: &Value| ResourceLogs { scope_logs: list(it, "scopeLogs").iter().map(scope).collect() };
     Ok(LogsRequest { resource_logs: list(&value, "resourceLogs").iter().map(resource).collect() })
+}
+
+/// A time since the start of a run, in nanoseconds.
+pub(super) fn nanos(at: Elapsed) -> u64 {
+    u64::try_from(at.duration().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A file may have any number.
+pub(super) fn nanos_of_ms(ms: u64) -> u64 {
+    ms.saturating_mul(1_000_000)
 }

@@ -15,7 +15,7 @@ use super::attributes::{
     said_text, word_of, word_of_answer,
 };
 use super::conventions::{Known, words_of};
-use super::messages::{ERROR, OK, Span, SpanEvent, Status};
+use super::messages::{ERROR, OK, Span, SpanEvent, Status, nanos, nanos_of_ms};
 use crate::base::name::AgentName;
 use crate::log::event::head::{ModelLabel, RunStarted};
 use crate::log::event::kind::{
@@ -23,7 +23,9 @@ use crate::log::event::kind::{
     QuestionAsked, Reply, StepState, Usage,
 };
 use crate::log::event::result_text::{reply_text, value_text};
-use crate::log::event::{Elapsed, Event, EventKind, SpanId, SpanKind, SpanState, StopReason};
+use crate::log::event::{
+    Elapsed, Event, EventKind, RunId, SpanId, SpanKind, SpanState, StopReason,
+};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 use crate::log::facts::orchestrator::Task;
 use crate::log::facts::research::FoundSource;
@@ -35,8 +37,8 @@ const MAX_EVENTS: usize = 64;
 /// Most calls whose conversation is kept for the calls that continue it.
 const MAX_CONVERSATIONS: usize = 256;
 
-/// The event of a failed attempt. Viewers take a span with an `exception`, and some no other, for one that failed: so
-/// each of those has one, and no other span.
+/// The event of a failed attempt. Viewers take a span with an `exception`, and some no other, for one that failed, and
+/// count exceptions: so each of those has one, and no other span.
 const ATTEMPT_FAILED: &str = "attempt_failed";
 const EXCEPTION: &str = "exception";
 
@@ -58,6 +60,8 @@ pub struct RunSpans {
     attempts: BTreeMap<SpanId, SpanId>,
     /// The messages of ended calls, for those that continue them. The oldest ones are forgotten.
     conversations: VecDeque<(SpanId, Vec<ChatMessage>)>,
+    /// The id of the session: that of the run of its first message.
+    conversation: Option<RunId>,
     answer: Option<Arc<str>>,
     result: Option<String>,
     /// The tasks of the last plan, and the sources of the last search.
@@ -118,6 +122,7 @@ impl RunSpans {
             open: BTreeMap::new(),
             attempts: BTreeMap::new(),
             conversations: VecDeque::new(),
+            conversation: None,
             answer: None,
             result: None,
             tasks: Arc::default(),
@@ -259,6 +264,12 @@ impl RunSpans {
         attributes.add("roundtable.run", head.run.as_str());
         attributes.add("roundtable.pattern", head.plan.name());
         attributes.known(Known::Workflow, head.scenario.as_str());
+        let session = head.plan.get().session();
+        self.conversation = session.and_then(|session| match session.message {
+            1 => Some(head.run.clone()),
+            _ => session.first_run.clone(),
+        });
+        self.describe_conversation(&mut attributes);
         attributes.known(Known::Kind, "CHAIN");
         attributes.known(Known::Operation, "invoke_workflow");
         // A later run of a session answers a message, not the goal.
@@ -266,6 +277,13 @@ impl RunSpans {
         attributes.known(Known::Input, message);
         let name = format!("invoke_workflow {}", head.scenario);
         self.open(SpanId::RUN, SpanId::RUN, at, name, SpanRole::Step, attributes);
+    }
+
+    /// Viewers group the runs of a session by it.
+    fn describe_conversation(&self, attributes: &mut AttributeList) {
+        if let Some(run) = &self.conversation {
+            attributes.known(Known::Conversation, run.as_str());
+        }
     }
 
     fn open(
@@ -323,6 +341,7 @@ impl RunSpans {
         let (kind, operation) = words_of(role);
         attributes.known(Known::Kind, kind);
         operation.into_iter().for_each(|word| attributes.known(Known::Operation, word));
+        self.describe_conversation(&mut attributes);
         // The agent of another program is the first part of the name of its guard.
         let guard = call.tool.as_str().split('.').next().filter(|_| is_agent);
         // The agents of a resilience run have numbers.
@@ -655,16 +674,20 @@ impl RunSpans {
         }
         open.attributes.known(Known::Error, class);
         status.message = if self.has_texts { text.to_owned() } else { class.to_owned() };
-        let attempts = open.events.iter_mut().filter(|event| event.name == ATTEMPT_FAILED);
-        if attempts.map(|event| EXCEPTION.clone_into(&mut event.name)).count() == 0 {
-            let mut about = self.attributes();
-            about.add("exception.type", class);
-            if self.has_texts && !text.is_empty() {
-                about.add("exception.message", text);
+        let mut about = self.attributes();
+        about.add("exception.type", class);
+        if self.has_texts && !text.is_empty() {
+            about.add("exception.message", text);
+        }
+        // The last attempt is the failure of its call: it is said once.
+        let last = open.events.iter_mut().rfind(|event| event.name == ATTEMPT_FAILED);
+        match last.filter(|last| last.attributes == about.list) {
+            Some(last) => EXCEPTION.clone_into(&mut last.name),
+            None => {
+                let time_unix_nano = self.time(self.last);
+                let name = EXCEPTION.to_owned();
+                open.events.push(SpanEvent { time_unix_nano, name, attributes: about.list });
             }
-            let time_unix_nano = self.time(self.last);
-            let name = EXCEPTION.to_owned();
-            open.events.push(SpanEvent { time_unix_nano, name, attributes: about.list });
         }
     }
 
@@ -768,13 +791,4 @@ impl RunSpans {
         hash.update(of.as_bytes());
         hash.finalize().iter().take(bytes).copied().collect()
     }
-}
-
-fn nanos(at: Elapsed) -> u64 {
-    u64::try_from(at.duration().as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// A file may have any number.
-fn nanos_of_ms(ms: u64) -> u64 {
-    ms.saturating_mul(1_000_000)
 }

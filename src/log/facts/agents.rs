@@ -291,6 +291,9 @@ pub struct SessionHead {
     /// The run that answered the previous message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_run: Option<crate::log::event::id::RunId>,
+    /// The run that answered the first message; none: this one, or the log is of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_run: Option<crate::log::event::id::RunId>,
     /// The team's history of the previous messages.
     #[serde(default, skip_serializing_if = "is_empty_history")]
     pub history: Arc<[HistoryEntry]>,
@@ -539,7 +542,7 @@ impl Plan for TeamPlan {
         self.max_ms
     }
 
-    fn message(&self) -> Option<&str> {
-        Some(&self.session.text)
+    fn session(&self) -> Option<&SessionHead> {
+        Some(&self.session)
     }
 }

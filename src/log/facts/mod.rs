@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::agents::{AgentFact, TeamPlan};
+use self::agents::{AgentFact, SessionHead, TeamPlan};
 use self::collaboration::{CollaborationFact, CollaborationPlan};
 use self::observed::{ObservedFact, ObservedPlan};
 #[cfg(feature = "tui")]
@@ -338,9 +338,14 @@ pub trait Plan {
     /// Time limit of the whole run in milliseconds, pauses not counted.
     fn max_ms(&self) -> u64;
 
+    /// The place of the run in its session, if the pattern takes messages.
+    fn session(&self) -> Option<&SessionHead> {
+        None
+    }
+
     /// The operator's message that the run answers, besides its goal.
     fn message(&self) -> Option<&str> {
-        None
+        self.session().map(|session| &*session.text)
     }
 }
 

@@ -371,7 +371,7 @@ impl DifferentEvent {
 fn is_measured(key: &str) -> bool {
     key.ends_with("_ms")
         || matches!(key, "from_us" | "until_us")
-        || matches!(key, "parent" | "run" | "after" | "previous_run" | "span")
+        || matches!(key, "parent" | "run" | "after" | "previous_run" | "first_run" | "span")
 }
 
 fn comparable((key, value): (String, Value)) -> (String, Value) {
