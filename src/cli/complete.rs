@@ -46,8 +46,12 @@ pub struct CompleteArgs {
 
 /// Prints a line for each candidate: the word, a tab, what it is.
 pub fn run(args: &CompleteArgs) -> Exit {
-    let words: Vec<String> =
+    let mut words: Vec<String> =
         args.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    // Shells pass the words on as they are typed. The last one is completed as it is.
+    let home = std::env::var("HOME").unwrap_or_default();
+    let before = words.len().saturating_sub(1);
+    words[..before].iter_mut().for_each(|word| expand_home(word, &home));
     let mut command = Cli::command();
     command.build();
     let found = candidates(&command, &words);
@@ -56,6 +60,14 @@ pub fn run(args: &CompleteArgs) -> Exit {
         format!("{}\t{}\n", it.word, visible(about))
     });
     streams::print_data(&lines.collect::<String>(), Exit::Ok)
+}
+
+/// Writes the home folder out where a word begins with it.
+fn expand_home(word: &mut String, home: &str) {
+    let below = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start));
+    if let Some(below) = below.filter(|_| !home.is_empty()) {
+        *word = format!("{home}/{below}");
+    }
 }
 
 /// Whether a word can be put on a command line as it is. A name with blanks or quotes would need the

@@ -157,6 +157,30 @@ pub fn osc52(text: &str) -> Vec<u8> {
     bytes
 }
 
+/// Why this terminal takes no text for the clipboard, where that is known.
+pub fn why_no_clipboard(env: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
+    let is = |name: &str, value: &str| env(name).as_deref() == Some(value);
+    match () {
+        () if env("TMUX").is_some() => None,
+        () if env("STY").is_some() => Some("GNU screen does not pass it on to the clipboard"),
+        () if is("TERM", "linux") => Some("the Linux console has no clipboard"),
+        () if is("TERM_PROGRAM", "Apple_Terminal") => {
+            Some("Terminal.app lets no program write to the clipboard")
+        }
+        () => None,
+    }
+}
+
+/// Whether tmux keeps what is copied in its own buffer (`set-clipboard off`). It may block.
+pub fn tmux_keeps_copies() -> bool {
+    let asked = Command::new("tmux")
+        .args(["show-options", "-sv", "set-clipboard"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    asked.is_ok_and(|asked| asked.stdout.trim_ascii() == b"off")
+}
+
 /// Copies a text through tmux (3.2 or later) to tmux's buffer and the terminal's clipboard. `false`
 /// outside tmux, or if tmux failed. It may block: do not call it in the loop.
 pub fn through_tmux(text: &str) -> bool {
@@ -200,6 +224,23 @@ mod tests {
             };
             let found = known_size(reported, env);
             assert_eq!((found.width, found.height), size, "{reported:?} {columns:?} {lines:?}");
+        }
+    }
+
+    #[test]
+    fn some_terminals_have_no_clipboard() {
+        for (env, has_one) in [
+            (&[("TERM", "xterm-256color")][..], true),
+            (&[("TERM", "linux")], false),
+            (&[("TERM", "linux"), ("TMUX", "x")], true),
+            (&[("TERM", "screen"), ("STY", "1.pts")], false),
+            (&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "Apple_Terminal")], false),
+            (&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "iTerm.app")], true),
+        ] {
+            let value = |name: &str| {
+                env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(why_no_clipboard(value).is_none(), has_one, "{env:?}");
         }
     }
 

@@ -31,9 +31,70 @@ pub(crate) fn text(text: &str) -> String {
     out
 }
 
-/// A text of our own log in a cell of a table: on one line, and it does not end the cell.
-pub(super) fn table_cell(text: &str) -> String {
-    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+/// A text of our own log in a cell of a table: on one line; it does not end the cell, and has no tags.
+pub(crate) fn table_cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ")
+}
+
+/// A Markdown text of a model, below a heading of our own: its tags of HTML are shown and not active, and
+/// a fence that it leaves open is closed.
+pub(crate) fn model_markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut fence: Option<&str> = None;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim();
+        let sign = bare.chars().next().filter(|c| matches!(c, '`' | '~'));
+        let length = sign.map_or(0, |sign| bare.len() - bare.trim_start_matches(sign).len());
+        let run = &bare[..length];
+        match fence {
+            Some(open) => {
+                out.push_str(line);
+                if run == bare && run.starts_with(open) {
+                    fence = None;
+                }
+            }
+            // The info of a fence of backticks has none.
+            None if length >= 3 && !(sign == Some('`') && bare[length..].contains('`')) => {
+                out.push_str(line);
+                fence = Some(run);
+            }
+            None => push_without_tags(line, &mut out),
+        }
+    }
+    if let Some(open) = fence {
+        if !out.ends_with('\n') {
+            out.push('\n');
+        }
+        out.push_str(open);
+    }
+    out
+}
+
+/// Adds a line of Markdown in which no `<` outside of code begins a tag.
+fn push_without_tags(line: &str, out: &mut String) {
+    let mut rest = line;
+    while let Some(at) = rest.find(['<', '`', '\\']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let mut taken = 1;
+        if from.starts_with('<') {
+            out.push_str("&lt;");
+        } else if from.starts_with('\\') {
+            taken += from[1..].chars().next().map_or(0, char::len_utf8);
+            out.push_str(&from[..taken].replace('<', "&lt;"));
+        } else {
+            // Code ends with as many backticks as it begins with.
+            let ticks = from.len() - from.trim_start_matches('`').len();
+            let code = from[ticks..].match_indices(&from[..ticks]).find(|(end, _)| {
+                let (before, after) = (&from[ticks..ticks + end], &from[ticks + end + ticks..]);
+                !before.ends_with('`') && !after.starts_with('`')
+            });
+            taken = code.map_or(ticks, |(end, _)| ticks + end + ticks);
+            out.push_str(&from[..taken]);
+        }
+        rest = &from[taken..];
+    }
+    out.push_str(rest);
 }
 
 /// A text at the beginning of a line, where some characters begin a list or a heading.
@@ -151,6 +212,26 @@ mod tests {
         ] {
             assert_eq!(text(given), shown);
         }
+    }
+
+    #[test]
+    fn model_text_has_no_active_tags() {
+        for (given, shown) in [
+            ("Use `<b>` and <b>bold</b>.", "Use `<b>` and &lt;b>bold&lt;/b>."),
+            ("a < b, <!-- x -->\n<script>", "a &lt; b, &lt;!-- x -->\n&lt;script>"),
+            ("```html\n<b>\n```\n<i>", "```html\n<b>\n```\n&lt;i>"),
+            ("```\nopen <b>", "```\nopen <b>\n```"),
+            ("~~~~\n```\n~~~\n", "~~~~\n```\n~~~\n~~~~"),
+            ("``` `x` <b>", "``` `x` &lt;b>"),
+            ("an open ` tick <b>", "an open ` tick &lt;b>"),
+            ("``a`<b>`` <i>", "``a`<b>`` &lt;i>"),
+            ("\\`<b>` \\<i>", "\\`&lt;b>` \\&lt;i>"),
+            ("**kept** [a](b)\n\n- one", "**kept** [a](b)\n\n- one"),
+            ("", ""),
+        ] {
+            assert_eq!(model_markdown(given), shown, "{given:?}");
+        }
+        assert_eq!(table_cell("<img src=x> | y\nz"), "&lt;img src=x> \\| y z");
     }
 
     #[test]

@@ -33,6 +33,13 @@ fn copy_reaches_terminal_clipboard() {
     terminal.writes(b"\x1b]52;c;");
 }
 
+#[test]
+fn console_says_nothing_was_copied() {
+    let mut terminal = done(&[("TERM", "linux")]);
+    terminal.press("y");
+    terminal.sees("Not copied: the Linux console has no clipboard");
+}
+
 /// The names of the files that were exported.
 fn exported(terminal: &Terminal) -> Vec<String> {
     std::fs::read_dir(terminal.home.path())

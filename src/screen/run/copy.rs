@@ -20,7 +20,7 @@ use crate::screen::action::Action;
 use crate::screen::effect::{Contents, Effect, Export};
 use crate::words::closing::answer_mark;
 use crate::words::format;
-use crate::words::markdown::reason_markdown;
+use crate::words::markdown::{model_markdown, reason_markdown, text};
 use crate::words::patterns::words_of;
 use crate::words::sentence::{model_text, sentence, took_ms};
 use crate::words::styled::StyledText;
@@ -108,8 +108,8 @@ fn run_markdown(run: &RunData) -> String {
     let world = run.shown();
     let mut out = String::new();
     let Some(head) = &world.head else { return out };
-    let _ = writeln!(out, "# {}\n", head.title);
-    let _ = writeln!(out, "{}\n", head.goal.trim());
+    let _ = writeln!(out, "# {}\n", text(&head.title));
+    let _ = writeln!(out, "{}\n", model_markdown(head.goal.trim()));
     let _ = writeln!(out, "Run {}, {}, {}.", run.id(), head.plan.name(), model_text(&head.model));
     if let Some(closed) = &world.progress.closed {
         let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
@@ -126,7 +126,7 @@ fn run_markdown(run: &RunData) -> String {
     }
     tools_markdown(&mut out, world);
     if let Some(answer) = &world.progress.answer {
-        let _ = writeln!(out, "\n## Answer\n\n{answer}");
+        let _ = writeln!(out, "\n## Answer\n\n{}", model_markdown(answer));
         if let Some(mark) = answer_mark(world) {
             let _ = writeln!(out, "\n*{mark}*");
         }

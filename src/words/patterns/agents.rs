@@ -319,7 +319,7 @@ pub fn add_hops(agents: &AgentsFold, out: &mut String) {
             (_, HopKind::Start | HopKind::Handoff) => "hands over",
         };
         let why = match &hop.state {
-            HopState::Refused(why) => why.to_string(),
+            HopState::Refused(why) => table_cell(&why.to_string()),
             HopState::Failed(reason) => reason.phrase().into_owned(),
             HopState::Degraded { by, reason } => {
                 format!("{}; {}", reason.phrase(), by.word())

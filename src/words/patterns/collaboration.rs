@@ -22,6 +22,7 @@ use crate::log::world::{RunFold, RunState};
 use crate::scenario::cel::{Condition, ObservedPart};
 use crate::scenario::patterns::collaboration::Decision;
 use crate::words::glyph::Glyph;
+use crate::words::markdown::table_cell;
 use crate::words::measure::columns;
 use crate::words::sentence::{Sentence, Stated};
 use crate::words::styled::{Badge, StyleRole, StyledLine, StyledPart, StyledText};
@@ -506,7 +507,7 @@ fn add_round(plan: &CollaborationPlan, round: &Round, out: &mut String) {
     let _ = writeln!(out, "\n## Round {}\n", round.number);
     let _ = writeln!(out, "| seat | stance | confidence | summary |\n| --- | --- | --- | --- |");
     for said in round.contributions() {
-        let summary = said.summary.replace('|', "\\|").replace(['\n', '\r'], " ");
+        let summary = table_cell(&said.summary);
         let _ =
             writeln!(out, "| {} | {} | {} | {summary} |", said.agent, said.stance, said.confidence);
     }

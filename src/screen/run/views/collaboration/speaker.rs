@@ -19,6 +19,7 @@ use crate::screen::scroll::Scroll;
 use crate::screen::theme::StateSign;
 use crate::words::format;
 use crate::words::glyph::Glyph;
+use crate::words::markdown::{model_markdown, text};
 use crate::words::styled::StyleRole;
 use crate::words::verdict::reply_text;
 
@@ -111,10 +112,10 @@ pub(super) fn seat_markdown(round: u32, said: &Contribution) -> String {
         "**{}**, round {round}: **{}** {confidence}\n\n> {}\n",
         said.agent,
         said.stance,
-        said.summary.replace('\n', "\n> ")
+        model_markdown(&said.summary).replace('\n', "\n> ")
     );
     for action in &said.actions {
-        let _ = write!(out, "\n- {action}");
+        let _ = write!(out, "\n- {}", text(action));
     }
     out.push('\n');
     out
