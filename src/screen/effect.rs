@@ -87,6 +87,8 @@ pub enum Effect {
         /// Whether events that are appended later are read too, until the run has ended.
         follows: bool,
     },
+    /// Stop reading the log of a kept run: nothing shows it any more.
+    StopReading(RequestId),
     /// Search the texts that were said in the kept runs. Answered with `Said`, several times if runs are
     /// not in the index yet; a later search ends this one.
     SearchSaid {

@@ -50,7 +50,7 @@ impl EffectResult {
     /// The result itself, if it asks something of the terminal.
     pub(crate) fn into_news(self, now: Duration) -> Result<News, Box<Self>> {
         let (msgs, log) = match self {
-            Self::Msg(msg) => (vec![msg], None),
+            Self::Msg(msg) | Self::Opened { msg, .. } => (vec![msg], None),
             Self::Clock(run, age) => (vec![Msg::Clock(run, now.saturating_sub(age))], None),
             Self::Started { request, run, facts, launch } => {
                 let zero = now.saturating_sub(run.bus().now().duration());

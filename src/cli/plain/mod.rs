@@ -56,6 +56,9 @@ const INTERRUPT_WINDOW: Duration = Duration::from_secs(3);
 /// How long to wait for cancelled runs at the end.
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
+/// Most turns of events and answers, while a line waits.
+const MAX_TURNS: u32 = 8;
+
 /// A moment of a run that was looked up: the number of events before it, or the sentence to print.
 type FoundMoment = (RunId, Result<usize, String>);
 
@@ -182,9 +185,19 @@ impl PlainLoop {
         scenario_files::rescan(&self.services);
         scenario_files::watch(&self.services);
         self.services.list_kept();
+        let mut turns = 0;
         while self.quit.is_none() && !self.out.is_broken() {
             self.watchdog.heartbeat();
             let takes_line = !self.is_held() && !self.input_ended;
+            turns += 1;
+            if turns > MAX_TURNS && takes_line {
+                turns = 0;
+                if let Ok(input) = self.input.try_recv() {
+                    self.on_input(Some(input));
+                    self.after_turn();
+                    continue;
+                }
+            }
             if self.input_ended && !self.is_held() && self.leave_at_rest() {
                 return;
             }
@@ -195,14 +208,21 @@ impl PlainLoop {
                 Some(answer) = self.answers.recv() => self.on_answer(answer),
                 Some(batch) = self.facts.recv() => self.on_batch(batch),
                 Some(found) = self.moments.1.recv() => self.on_moment(found),
-                line = self.input.recv(), if takes_line => match line {
-                    Some(Input::Line(line)) => self.on_line(&line),
-                    Some(Input::End) if stdin_is_terminal() => self.on_end_of_terminal(),
-                    Some(Input::End) | None => self.input_ended = true,
-                },
+                input = self.input.recv(), if takes_line => {
+                    turns = 0;
+                    self.on_input(input);
+                }
                 () = sleep_until(deadline) => self.awaited = None,
             }
             self.after_turn();
+        }
+    }
+
+    fn on_input(&mut self, input: Option<Input>) {
+        match input {
+            Some(Input::Line(line)) => self.on_line(&line),
+            Some(Input::End) if stdin_is_terminal() => self.on_end_of_terminal(),
+            Some(Input::End) | None => self.input_ended = true,
         }
     }
 
@@ -289,7 +309,7 @@ impl PlainLoop {
             return self.tell_suggestion(QuestionKey { run: run.clone(), id: *id }, answer.clone());
         }
         // A run of a process that cannot be reached is followed in the store.
-        if let EffectResult::Msg(Msg::Opened { run, events, .. }) = &answer
+        if let EffectResult::Opened { msg: Msg::Opened { run, events, .. }, .. } = &answer
             && let Some(page) = self.state.run(run)
             && page.kept.as_deref().is_some_and(|kept| kept.is_elsewhere())
         {

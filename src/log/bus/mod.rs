@@ -179,7 +179,7 @@ impl Bus {
         let events = recording.clone();
         let bus = Self::replaying(recording, None);
         for event in events.events() {
-            bus.push(|_| Arc::clone(event));
+            bus.push(event);
         }
         bus
     }
@@ -269,7 +269,7 @@ impl Bus {
     pub(crate) fn go_live(&self, first: EventKind) -> Vec<Command> {
         let append = |event| match event {
             ReplayedEvent::Recorded(event) => {
-                self.push(|_| event);
+                self.push(&event);
             }
             ReplayedEvent::New(span, kind) => {
                 self.append(span, kind);
@@ -360,10 +360,9 @@ impl Bus {
         append_if(self, |_| true, span, kind).unwrap_or_default()
     }
 
-    /// Appends the event that is made for the next sequence number. Number and time are assigned
-    /// inside the lock, so both only grow along the log.
-    pub(crate) fn push(&self, make: impl FnOnce(Seq) -> Arc<Event>) -> Seq {
-        push_if(self, |_| true, make).unwrap_or_default()
+    /// Appends an event that has its number and its time.
+    pub(crate) fn push(&self, event: &Arc<Event>) -> Seq {
+        push_if(self, |_| true, event.kind.weight(), |_| Arc::clone(event)).unwrap_or_default()
     }
 }
 
@@ -377,15 +376,18 @@ pub(crate) fn publish_unless_ended(bus: &Bus, span: SpanId, kind: EventKind) -> 
     append_if(bus, |tail| !tail.has_end, span, kind).is_some()
 }
 
-/// Appends an event, if this holds; `None`: it does not.
+/// Appends an event, if this holds; `None`: it does not. Number and time are assigned inside the lock, so
+/// both only grow along the log.
 fn append_if(
     bus: &Bus,
     holds: impl FnOnce(&Tail) -> bool,
     span: SpanId,
     kind: EventKind,
 ) -> Option<Seq> {
+    // Weighed before the lock: an event with long texts would hold up every reader.
+    let weight = kind.weight();
     let mut fact = Arc::new(Event { seq: Seq(0), at: Elapsed(0), span, kind });
-    push_if(bus, holds, |seq| {
+    push_if(bus, holds, weight, |seq| {
         if let Some(fact) = Arc::get_mut(&mut fact) {
             fact.seq = seq;
             fact.at = bus.now();
@@ -394,10 +396,12 @@ fn append_if(
     })
 }
 
-/// Appends the event that is made for the next sequence number, if this holds; `None`: it does not.
+/// Appends the event of this weight that is made for the next sequence number, if this holds; `None`: it
+/// does not.
 fn push_if(
     bus: &Bus,
     holds: impl FnOnce(&Tail) -> bool,
+    weight: usize,
     make: impl FnOnce(Seq) -> Arc<Event>,
 ) -> Option<Seq> {
     let mut tail = lock(&bus.0.tail);
@@ -407,7 +411,6 @@ fn push_if(
     let seq = Seq(tail.len);
     let fact = make(seq);
     tail.has_end |= matches!(fact.kind, EventKind::RunClosed(_));
-    let weight = fact.kind.weight();
     tail.ensure_slot(&bus.0.held);
     if let Some(place) = tail.segments.back().and_then(|last| last.events.get(tail.last_len)) {
         let _ = place.set(fact);
@@ -497,7 +500,7 @@ impl Bus {
     pub(crate) fn copy(&self, events: &[Arc<Event>]) {
         for event in events {
             if self.len() == event.seq.0 {
-                self.push(|_| Arc::clone(event));
+                self.push(event);
             }
         }
     }

@@ -202,7 +202,8 @@ pub(crate) fn on_events(
             page.apply(events);
             Update::when(shown)
         }
-        None => Update::idle(),
+        // Its page was closed, or reads the log anew.
+        None => Update { redraw: false, ..Update::effect(Effect::StopReading(request)) },
     }
 }
 

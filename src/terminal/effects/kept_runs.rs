@@ -1,13 +1,14 @@
 //! Effects about kept runs: the store that the dashboard reads, the list of runs, their logs, and
 //! actions on whole runs.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+#[cfg(feature = "store")]
+use std::sync::Mutex;
 #[cfg(feature = "store")]
 use std::sync::atomic::{AtomicU64, Ordering};
-#[cfg(feature = "store")]
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::Services;
+use super::{EffectResult, Services};
 use crate::log::event::{Event, RunId};
 use crate::screen::Msg;
 use crate::screen::effect::RequestId;
@@ -72,12 +73,29 @@ impl KeptRuns {
 const CHUNK: usize = 512;
 
 impl Services {
-    /// Sends events of a kept log in chunks.
-    fn send_events(&self, run: &RunId, request: RequestId, events: &[Arc<Event>]) {
+    /// Sends events of a kept log in chunks, each when the loop has room for it. `false`: they are not
+    /// wanted any more.
+    async fn send_events(&self, run: &RunId, request: RequestId, events: &[Arc<Event>]) -> bool {
         for chunk in events.chunks(CHUNK) {
+            let room = Arc::clone(&self.room).acquire_owned().await;
+            let is_stopped = self.stopped().remove(&request);
+            let Some(room) = room.ok().filter(|_| !is_stopped) else { return false };
             let (run, events) = (run.clone(), chunk.to_vec());
-            self.send_msg(Msg::Opened { run, request, events });
+            self.answer(EffectResult::Opened {
+                msg: Msg::Opened { run, request, events },
+                _room: room,
+            });
         }
+        true
+    }
+
+    /// Stops reading the log that was opened with this request.
+    pub fn stop_reading(&self, request: RequestId) {
+        self.stopped().insert(request);
+    }
+
+    fn stopped(&self) -> MutexGuard<'_, BTreeSet<RequestId>> {
+        self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers a search where runs are not kept.
@@ -87,6 +105,7 @@ impl Services {
     }
 
     fn end_events(&self, run: &RunId, request: RequestId, problem: Option<String>) {
+        self.stopped().remove(&request);
         self.send_msg(Msg::OpenedToEnd { run: run.clone(), request, problem });
     }
 }
@@ -334,7 +353,8 @@ mod with_store {
                     let problem =
                         match crate::terminal::effects::remote::remote_events(&services, &run) {
                             Some(Ok(events)) => {
-                                services.send_events(&run, request, &events);
+                                let sending = services.send_events(&run, request, &events);
+                                services.runtime.block_on(sending);
                                 None
                             }
                             Some(Err(why)) => Some(format!("{why:#}")),
@@ -358,7 +378,8 @@ mod with_store {
                     let events: Result<Vec<Arc<Event>>, ReadError> =
                         group.and_then(|group| group.events(start));
                     match events {
-                        Ok(events) => services.send_events(&run, request, &events),
+                        Ok(events) if services.send_events(&run, request, &events).await => {}
+                        Ok(_) => break,
                         Err(error) => {
                             problem = Some(error.to_string());
                             break;
@@ -371,10 +392,53 @@ mod with_store {
 
         /// Sends the events of a file that was read.
         pub fn send_log(&self, run: RunId, request: RequestId, log: LogFile) {
-            self.in_background(move |services| {
-                services.send_events(&run, request, &log.events);
+            let services = self.clone();
+            self.runtime.spawn(async move {
+                services.send_events(&run, request, &log.events).await;
                 services.end_events(&run, request, None);
             });
         }
+    }
+}
+
+#[cfg(all(test, feature = "store"))]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::engine::{Engine, EngineSettings};
+    use crate::host::models::LiveModels;
+    use crate::host::trust::Trust;
+    use crate::log::event::{Elapsed, EventKind, Seq, SpanId};
+    use crate::net::ProxyMode;
+    use crate::store::file::LogFile;
+    use crate::terminal::effects::WAITING_CHUNKS;
+
+    #[tokio::test]
+    async fn reading_waits_for_the_loop() {
+        let engine = Engine::new(EngineSettings::default());
+        let (models, trust) = (LiveModels::new(ProxyMode::Direct), Trust::saved_in(None));
+        let (services, mut answers) = Services::new(engine, models, trust, None, PathBuf::new());
+        let event = |seq: usize| {
+            let kind = EventKind::Warning { text: String::new() };
+            let (seq, at) = (Seq(seq as u64), Elapsed::default());
+            Arc::new(Event { seq, at, span: SpanId::RUN, kind })
+        };
+        let events = (0..2 * WAITING_CHUNKS * CHUNK).map(event).collect();
+        let (run, request) = (RunId::new("r-1000"), RequestId(7));
+        services.send_log(run, request, LogFile { events, notes: Vec::new() });
+        let first = answers.recv().await.expect("a chunk");
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(answers.len(), WAITING_CHUNKS - 1, "the others wait");
+        // The page is closed.
+        services.stop_reading(request);
+        drop(first);
+        let mut chunks = 1;
+        while let Some(EffectResult::Opened { .. }) = answers.recv().await {
+            chunks += 1;
+        }
+        assert_eq!(chunks, WAITING_CHUNKS, "no more is read");
     }
 }

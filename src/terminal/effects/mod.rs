@@ -11,14 +11,14 @@ mod recorded_runs;
 pub mod remote;
 pub mod scenario_files;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
 
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use self::kept_runs::KeptRuns;
 use self::recorded_runs::LastRecorded;
@@ -95,6 +95,12 @@ pub enum EffectResult {
         /// Who plays it.
         remote: Box<RemoteRun>,
     },
+    /// Events of a kept log. Reading goes on when the loop has taken it.
+    Opened {
+        msg: Msg,
+        /// Its place among those that are not taken yet.
+        _room: OwnedSemaphorePermit,
+    },
     /// The clock of a watched run is another one from now on: a new owner continues with its own.
     /// It was zero so long ago.
     Clock(RunId, Duration),
@@ -160,8 +166,15 @@ pub struct Services {
     extras: Arc<Mutex<BTreeMap<RequestId, LaunchExtras>>>,
     /// The recorded run that was read last.
     pub(crate) recorded: LastRecorded,
+    /// The requests whose logs are not read further.
+    pub(super) stopped: Arc<Mutex<BTreeSet<RequestId>>>,
+    /// Places for the chunks of kept logs that the loop has not taken yet.
+    pub(super) room: Arc<Semaphore>,
     answers: mpsc::UnboundedSender<EffectResult>,
 }
+
+/// Most chunks of kept logs that the loop has not taken yet.
+const WAITING_CHUNKS: usize = 16;
 
 impl Services {
     /// New services, and the channel from which the loop reads their results. Runs are executed in
@@ -194,6 +207,8 @@ impl Services {
             runtime,
             extras,
             recorded,
+            stopped: Arc::default(),
+            room: Arc::new(Semaphore::new(WAITING_CHUNKS)),
             answers,
         };
         (services, read)
@@ -336,13 +351,21 @@ impl Services {
         self.in_background(move |services| {
             let text = visible_lines(&text).into_owned();
             let size = format::bytes(text.len() as u64);
+            let key = key_of(Action::Export);
+            if let Some(why) = terminal::why_no_clipboard(|name| std::env::var(name).ok()) {
+                let text = format!("Not copied: {why}; {key} exports the run to files.");
+                return services.send_msg(Msg::Notice(text));
+            }
             if terminal::through_tmux(&text) {
+                if terminal::tmux_keeps_copies() {
+                    let text = "Copied to tmux's buffer alone: its set-clipboard is off.";
+                    services.send_msg(Msg::Notice(text.to_owned()));
+                }
                 return;
             }
             let is_long = text.len() > terminal::MAX_OSC52_BYTES;
             services.answer(EffectResult::Bytes(terminal::osc52(&text)));
             if is_long {
-                let key = key_of(Action::Export);
                 let text = format!(
                     "Copied {size}; many terminals accept less: {key} exports it to a file."
                 );
@@ -488,6 +511,7 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Edit(origin) => scenario_files::edit(services, origin),
         Effect::ListKept => services.list_kept(),
         Effect::OpenKept { request, run, follows } => services.open_kept(run, request, follows),
+        Effect::StopReading(request) => services.stop_reading(request),
         Effect::SearchSaid { request, query } => services.search_said(request, query),
         Effect::PinKept { run, pinned } => services.pin_kept(run, pinned),
         Effect::RemoveKept(run) => services.remove_kept(run),

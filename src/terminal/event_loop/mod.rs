@@ -334,6 +334,7 @@ impl<C: Console> DashboardLoop<C> {
                 std::thread::park();
             },
             EffectResult::Msg(_)
+            | EffectResult::Opened { .. }
             | EffectResult::Started { .. }
             | EffectResult::Clock(..)
             | EffectResult::Attached { .. }

@@ -171,7 +171,7 @@ async fn cluster_session_continues_and_forks_locally() {
     services.open_kept(run.clone(), RequestId(4), false);
     let mut read = 0;
     let problem = until(&mut answers, |answer| match answer {
-        EffectResult::Msg(Msg::Opened { events, .. }) => {
+        EffectResult::Opened { msg: Msg::Opened { events, .. }, .. } => {
             read += events.len();
             None
         }

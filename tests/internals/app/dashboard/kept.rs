@@ -359,6 +359,8 @@ fn opened_logs_stay_bounded() {
     assert_eq!(dash.state.opened.len(), 1, "both are larger than the limit");
     dash.send(Msg::Opened { run: first, request, events: ended() });
     assert!(dash.state.opened.iter().all(|page| page.log().is_empty()));
+    let stops = |effect: &Effect| matches!(effect, Effect::StopReading(it) if *it == request);
+    assert!(dash.asked().iter().any(stops), "nobody reads on for a closed page");
 }
 
 #[test]
