@@ -10,6 +10,7 @@ use super::exit::Exit;
 use super::streams::{StreamStyle, print_message, refuse};
 use super::{effective, streams};
 use crate::base::refused::Refused;
+use crate::base::time::millis;
 use crate::base::visible::visible;
 use crate::host::config;
 use crate::host::config::ConfigFile;
@@ -17,7 +18,7 @@ use crate::log::event::safe_json;
 use crate::model::endpoint;
 use crate::model::endpoint::{EndpointError, SettingOrigin, WithOrigin};
 use crate::model::prices::PriceTable;
-use crate::scenario::config::NotifyBy;
+use crate::scenario::config::{ESCAPE_TIMEOUT, NotifyBy};
 use crate::screen::keymap;
 use crate::screen::keymap::{BINDINGS, Binding};
 use crate::words::format::count_noun;
@@ -116,6 +117,11 @@ fn ui(global: &Global) -> Vec<EffectiveSetting> {
         Some(notify) => (notify, SettingOrigin::Config),
         None => (NotifyBy::default(), SettingOrigin::Default),
     };
+    let (escape, escape_from) = match global.configured.escape {
+        Some(escape) => (escape, SettingOrigin::Config),
+        None => (ESCAPE_TIMEOUT, SettingOrigin::Default),
+    };
+    let escape_ms = millis(escape);
     let switch = |key: &str, switch: WithOrigin<bool>| {
         EffectiveSetting::new(
             key,
@@ -131,6 +137,7 @@ fn ui(global: &Global) -> Vec<EffectiveSetting> {
         switch("plain", global.plain_from()),
         switch("title", global.title_from()),
         EffectiveSetting::new("notify", notify.word(), notify.word(), origin),
+        EffectiveSetting::new("escape_ms", escape_ms, escape_ms.to_string(), escape_from),
     ]
 }
 

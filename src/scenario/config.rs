@@ -406,6 +406,10 @@ fn unknown_key(_path: &str, key: &str, known: &[&str]) -> UnknownKey {
     }
 }
 
+/// How long a lone ESC waits for the rest of a key, where the configuration does not say. Over a slow link
+/// the rest of an arrow may come this much later.
+pub const ESCAPE_TIMEOUT: Duration = Duration::from_millis(150);
+
 /// Defaults of the display options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UiDefaults {

@@ -307,6 +307,7 @@ ui
   plain             no                                    the default
   title             yes                                   the default
   notify            bell                                  the configuration
+  escape_ms         150                                   the default
 
 prices, in US dollars per million tokens
   claude-x          $1.00 in, $2.50 out                   the configuration

@@ -134,6 +134,11 @@ fn bash_completes_a_line() {
         line("roundtable run checkout-launch --flag leg"),
         "legal_analyst=on\nlegal_analyst=off"
     );
+    // A file below the home folder, as it is typed.
+    home.write("home/desk.toml", include_str!("../../scenarios/checkout-launch.toml"));
+    for file in ["~/desk.toml", "$HOME/desk.toml"] {
+        assert_eq!(line(&format!("roundtable run {file} --flag legal_analyst=of")), "off");
+    }
     assert_eq!(line("roundtable run x --message "), "");
     // Not installed: nothing is printed.
     assert_eq!(line("no-such-program run "), "");

@@ -202,7 +202,7 @@ pub(crate) fn on_events(
             page.apply(events);
             Update::when(shown)
         }
-        // Its page was closed, or reads the log anew.
+        // Its page was closed, or reads the log with another request.
         None => Update { redraw: false, ..Update::effect(Effect::StopReading(request)) },
     }
 }

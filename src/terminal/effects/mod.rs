@@ -95,7 +95,7 @@ pub enum EffectResult {
         /// Who plays it.
         remote: Box<RemoteRun>,
     },
-    /// Events of a kept log. Reading goes on when the loop has taken it.
+    /// Events of a kept log. Reading continues when the loop has taken it.
     Opened {
         msg: Msg,
         /// Its place among those that are not taken yet.

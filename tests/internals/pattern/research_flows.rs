@@ -11,7 +11,7 @@ use crate::log::facts::PatternFact;
 use crate::log::facts::research::ResearchFact;
 use crate::log::world::research::SourceState;
 use crate::scenario::patterns::research::{
-    MisquotePolicy, ResearchSpec, SourceRule, StepMode, StepSpec,
+    MisquotePolicy, ResearchSpec, SamePage, SourceRule, StepMode, StepSpec,
 };
 use crate::support::research;
 use crate::support::research::{
@@ -442,6 +442,53 @@ async fn misquote_is_refused_or_stops_run() {
     // To the letter it stops the run.
     let (world, _) = play(spec(), Library::of(&[&of("a.example")]), &writer).await;
     assert_eq!(stop(&world).0, "verification_failed:quote_not_in_source");
+}
+
+#[tokio::test(start_paused = true)]
+async fn note_has_the_words_of_its_page() {
+    let read = |args: &serde_json::Map<String, Value>, _| {
+        let url = args["url"].as_str().expect("an address");
+        Ok(page(url, "2026-03-01", "The vendor’s availa-\nbility – 99.95% – is measured."))
+    };
+    let writer = Writer::new(|purpose, payload| match purpose {
+        Purpose::Notes { .. } => json!({ "notes": [{
+            "claim": "It is 99.95%.",
+            "quote": "The vendor's availability - 99.95% - is measured.",
+        }] }),
+        _ => quoting(purpose, payload),
+    });
+    let library = Library::of(&[&of("a.example")]).reading(read);
+    let (world, _) = play(spec(), library, &writer).await;
+    assert_eq!(outcome(&world)["status"], "ok");
+    let research = world.research().expect("research");
+    let quote = &*research.notes[0].note.quote;
+    assert_eq!(quote, "The vendor’s availa- bility – 99.95% – is measured.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn query_tells_pages_apart() {
+    let found = [
+        "https://a.example/item?id=1",
+        "https://a.example/item?id=2&utm_source=x",
+        "https://a.example/item?utm_medium=y&id=2#top",
+    ];
+    let words = "The enterprise uptime SLA is 99.95% each month.";
+    for (same_page, kept) in [(None, 2), (Some(SamePage::Path), 1)] {
+        let writer = Writer::new(move |purpose, payload| match purpose {
+            Purpose::Notes { .. } => json!({ "notes": [{ "claim": words, "quote": words }] }),
+            _ => quoting(purpose, payload),
+        });
+        let library = Library::of(&found).reading(move |args, _| {
+            Ok(page(args["url"].as_str().expect("an address"), "2026-03-01", words))
+        });
+        let spec = ResearchSpec { same_page, ..spec() };
+        let (world, library) = play(spec, library, &writer).await;
+        let told = outcome(&world);
+        assert_eq!(told["aggregate"]["urls_after_dedupe"], kept, "{told}");
+        assert_eq!(told["citations"].as_array().map(Vec::len), Some(kept), "{told}");
+        let read = library.asked("read_source");
+        assert_eq!(read[0]["url"], found[0], "it is read as it was found");
+    }
 }
 
 #[tokio::test(start_paused = true)]

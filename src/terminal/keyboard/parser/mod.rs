@@ -14,13 +14,10 @@ use std::time::Duration;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::sequence;
+use crate::scenario::config::ESCAPE_TIMEOUT;
 
 const ESC: u8 = 0x1b;
 const INTERRUPT: u8 = 0x03;
-
-/// Default timeout after which a lone ESC is the Escape key. Over a slow link the rest of an arrow may
-/// come this much later.
-const ESCAPE_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// Timeout for the first byte of a sequence: without one it is a key with Alt.
 const SEQUENCE_TIMEOUT: Duration = Duration::from_millis(250);

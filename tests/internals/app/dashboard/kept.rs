@@ -360,7 +360,7 @@ fn opened_logs_stay_bounded() {
     dash.send(Msg::Opened { run: first, request, events: ended() });
     assert!(dash.state.opened.iter().all(|page| page.log().is_empty()));
     let stops = |effect: &Effect| matches!(effect, Effect::StopReading(it) if *it == request);
-    assert!(dash.asked().iter().any(stops), "nobody reads on for a closed page");
+    assert!(dash.asked().iter().any(stops), "reading stops for a closed page");
 }
 
 #[test]
