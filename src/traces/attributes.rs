@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_is_known_by_its_domain() {
+    fn providers_are_known_by_domain() {
         for (host, provider) in [
             ("api.openai.com", "openai"),
             ("openai.com", "openai"),

@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_a_session_have_its_id() {
+    fn session_runs_have_one_id() {
         let later = |message, first: Option<&str>| SessionHead {
             message,
             first_run: first.map(RunId::new),

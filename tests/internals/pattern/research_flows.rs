@@ -445,7 +445,7 @@ async fn misquote_is_refused_or_stops_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn note_has_the_words_of_its_page() {
+async fn note_has_the_pages_words() {
     let read = |args: &serde_json::Map<String, Value>, _| {
         let url = args["url"].as_str().expect("an address");
         Ok(page(url, "2026-03-01", "The vendor’s availa-\nbility – 99.95% – is measured."))
