@@ -97,6 +97,7 @@ pub enum EffectResult {
     },
     /// Events of a kept log. Reading continues when the loop has taken it.
     Opened {
+        /// The events, as the state takes them.
         msg: Msg,
         /// Its place among those that are not taken yet.
         _room: OwnedSemaphorePermit,
