@@ -32,7 +32,7 @@ use crate::host::first_start::is_first_start;
 use crate::host::models::LiveModels;
 use crate::host::traced_runs::traced;
 use crate::host::trust::Trust;
-use crate::host::{Dirs, consent, models, traced_runs};
+use crate::host::{Dirs, models, traced_runs};
 use crate::log::bus::LogLimits;
 use crate::log::event::{RunId, StopClass, World};
 use crate::scenario::catalogue::RequestedModel;
@@ -243,7 +243,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         }
         if let Some((request, extra)) = request {
             if wanted.run.is_some_and(|args| args.trust) {
-                services.allow(&consent::digest(&request.scenario), &request.scenario.title);
+                services.allow_all(&request);
             }
             if is_plain {
                 // The first word is about this run.

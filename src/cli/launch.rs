@@ -31,6 +31,7 @@ use crate::scenario::read::closest_name;
 use crate::scenario::source::SourceError;
 use crate::scenario::spec::ScenarioOrigin;
 use crate::scenario::{Consent, Override, Problems, STDIN, Scenario, ScenarioSource};
+use crate::screen::form::quoted;
 use crate::screen::theme::Theme;
 
 /// Bytes of events that a run may be ahead of its reader, such as a pipe.
@@ -331,11 +332,19 @@ pub(super) fn prepare_session(
     let cannot = |why: CannotRun| {
         let refused = Refused::new(why.text());
         match why.needs_permission {
-            true => refused.help(format!(
-                "the operator runs it once in a terminal: roundtable run {} --trust{}",
-                args.scenario,
-                if args.live { " --live" } else { "" }
-            )),
+            true => {
+                // The goal is the prompt of the client: no permission depends on it.
+                let is_goal = |set: &&String| {
+                    ["goal=", "research.question="].iter().any(|goal| set.starts_with(goal))
+                };
+                let set = args.set.iter().filter(|set| !is_goal(set));
+                let set: String = set.map(|set| format!(" --set {}", quoted(set))).collect();
+                let live = if args.live { " --live" } else { "" };
+                let scenario = quoted(&args.scenario);
+                refused.help(format!(
+                    "the operator runs it once in a terminal: roundtable run {scenario}{set} --trust{live}"
+                ))
+            }
             false => refused,
         }
     };
@@ -395,7 +404,7 @@ fn prepare_runs(
 
 /// Gives the permission and saves it; says so if it holds for this run only.
 pub(super) fn save_permission(trust: &Trust, consent: &Consent, scenario: &Scenario) -> bool {
-    if let Err(error) = trust.allow(&consent.digest, &scenario.title) {
+    if let Err(error) = trust.allow(&consent.digests, &scenario.title) {
         let why = Refused::new("--trust applies to this run only; it cannot be saved");
         refuse(&why.because(error), Exit::Usage);
     }
@@ -405,12 +414,31 @@ pub(super) fn save_permission(trust: &Trust, consent: &Consent, scenario: &Scena
 /// What the scenario would do, and how to allow it.
 pub(super) fn needed_permission(scenario: &Scenario, consent: &Consent, live: bool) -> Vec<String> {
     let live = if live { "live, " } else { "" };
-    let first = format!("this scenario was not shipped with roundtable; {live}it would");
+    let first = match consent.is_of_file {
+        true => format!("this scenario was not shipped with roundtable; {live}it would"),
+        false => format!("with the values that you give to {}, {live}it would", scenario.name),
+    };
     let would = consent.would.iter().map(|line| format!("  {line}"));
-    let of = if consent.digest == scenario.hash { "" } else { " and of its programs" };
-    let last =
-        format!("review it, then allow it with --trust (once for each version of the file{of})");
-    std::iter::once(first).chain(would).chain(consent.not_kept.clone()).chain([last]).collect()
+    let last = format!("review it, then allow it with --trust: it holds for {}", consent.scope);
+    let command = allowing_command(std::env::args().skip(1));
+    let command = command.map(|command| format!("  {command}"));
+    let lines = std::iter::once(first).chain(would).chain(consent.not_kept.clone()).chain([last]);
+    lines.chain(command).collect()
+}
+
+/// The command of this process with `--trust`; `None`: it does not take that.
+fn allowing_command(args: impl Iterator<Item = String>) -> Option<String> {
+    let mut words: Vec<String> = args.collect();
+    if !["run", "test", "tools", "fork", "resume"].contains(&words.first()?.as_str()) {
+        return None;
+    }
+    // The address of a proxy may have a password.
+    while let Some(at) = words.iter().position(|word| word.starts_with("--proxy")) {
+        let count = if words.get(at).is_some_and(|word| word.contains('=')) { 1 } else { 2 };
+        words.drain(at..words.len().min(at + count));
+    }
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    Some(format!("roundtable {} --trust", words.join(" ")))
 }
 
 /// The scenarios that an argument names (for a folder its files, by name), or errors. `before`: the
@@ -608,10 +636,19 @@ mod with_store {
             let database = runs.database().clone();
             let pruned = spawn_blocking(move || {
                 let pruned = database.prune(keep, now, now.saturating_sub(UNDO_MS));
+                let is_unpurged = || database.is_unpurged().unwrap_or(false);
+                let is_due = pruned.as_ref().is_ok_and(|it| it.runs > 0 || is_unpurged());
+                let purged = if is_due { database.purge(false) } else { Ok(()) };
                 database.checkpoint();
-                pruned
+                (pruned, purged)
             });
-            let Ok(pruned) = pruned.await else { return notes };
+            let Ok((pruned, purged)) = pruned.await else { return notes };
+            if let Err(error) = purged {
+                let again = "`roundtable runs prune` tries again";
+                notes.push(format!(
+                    "texts of removed runs may still be in the store: {error}; {again}"
+                ));
+            }
             match pruned {
                 Ok(pruned) if pruned.runs > 0 => {
                     let runs = crate::words::format::count_noun(pruned.runs, "old run");

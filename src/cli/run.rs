@@ -98,8 +98,8 @@ pub struct RunArgs {
     #[cfg(feature = "nats")]
     #[command(flatten)]
     pub remote: RemoteArgs,
-    /// Allow without asking that a scenario that was not shipped calls an endpoint, runs a program,
-    /// sends an environment variable or reaches local networks
+    /// Allow without asking what the run does outside of this program: calls an address, runs a program, reads a
+    /// folder, sends an environment variable. A shipped scenario asks only for values that you give it
     #[arg(long)]
     pub trust: bool,
     /// Call the endpoint through this proxy; env: the proxy of HTTPS_PROXY and similar variables

@@ -13,7 +13,7 @@ use super::streams::{StreamStyle, print_message, refuse};
 use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::host::config::user_config;
-use crate::host::trust::Trust;
+use crate::host::trust::{SeenToolsFile, Trust};
 use crate::host::{Dirs, prepare};
 use crate::run::servers::Listing;
 use crate::scenario::read::suggest_name;
@@ -38,7 +38,7 @@ pub struct ToolsArgs {
     /// Set a value of the scenario, as for run
     #[arg(long = "set", value_name = "PATH=VALUE", requires = "scenario")]
     pub set: Vec<String>,
-    /// Allow what the scenario would do, and remember it
+    /// Allow what the scenario would do and accept tools that have changed, and remember it
     #[arg(long)]
     pub trust: bool,
     /// Print JSON: the definitions of the tools
@@ -56,7 +56,14 @@ pub async fn run(args: &ToolsArgs, paint: StreamStyle) -> Exit {
     for server in &servers {
         match prepare::list_tools(server).await {
             Ok(listing) => {
-                text.push_str(&lines(server, &listing, &paint));
+                let accepted =
+                    args.trust.then(|| listing.accept_changes(&SeenToolsFile::of_user()));
+                let is_accepted = matches!(accepted, Some(Ok(())));
+                if let Some(Err(why)) = accepted {
+                    failed = true;
+                    refuse(&why, Exit::Stopped);
+                }
+                text.push_str(&lines(server, &listing, is_accepted, &paint));
                 found.extend(listing.tools.iter().map(|tool| {
                     let mut value = tool.definition();
                     let full = full_name(&server.name, &tool.name);
@@ -65,6 +72,7 @@ pub async fn run(args: &ToolsArgs, paint: StreamStyle) -> Exit {
                     value["reads_only"] = json!(tool.reads_only);
                     value["state"] = json!(listing.state_of(tool));
                     value["pin"] = json!(tool.pin());
+                    value["changes"] = json!(listing.changes_of(tool));
                     value
                 }));
             }
@@ -99,13 +107,16 @@ fn servers(args: &ToolsArgs) -> Result<Vec<Arc<McpServerSpec>>, Exit> {
             })
             .ok_or(Exit::Usage)?;
             let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
-            if let Some(consent) = trust.needed_consent(&scenario, None)
-                && !(args.trust && save_permission(&trust, &consent, &scenario))
-            {
-                for line in needed_permission(&scenario, &consent, false) {
-                    print_message(&visible(&line));
+            if let Some(consent) = trust.needed_consent(&scenario, None) {
+                if !args.trust {
+                    for line in needed_permission(&scenario, &consent, false) {
+                        print_message(&visible(&line));
+                    }
+                    return Err(Exit::Usage);
                 }
-                return Err(Exit::Usage);
+                save_permission(&trust, &consent, &scenario);
+                print_message(&visible(&format!("allowed, for {}:", consent.scope)));
+                consent.would.iter().for_each(|line| print_message(&visible(&format!("  {line}"))));
             }
             (scenario.servers().cloned().collect(), scenario.name.to_string())
         }
@@ -128,8 +139,13 @@ fn servers(args: &ToolsArgs) -> Result<Vec<Arc<McpServerSpec>>, Exit> {
 }
 
 /// A server and its tools: name, whether it says that it only reads, what was seen of it, its pin, and the
-/// beginning of its description.
-fn lines(server: &McpServerSpec, listing: &Listing, paint: &StreamStyle) -> String {
+/// beginning of its description. Below a tool that has changed: what is different.
+fn lines(
+    server: &McpServerSpec,
+    listing: &Listing,
+    is_accepted: bool,
+    paint: &StreamStyle,
+) -> String {
     let count = format::count_noun(listing.tools.len() as u64, "tool");
     let mut text = format!("{}: {count}\n", paint.role(StyleRole::Strong, &server.name));
     let name = |name: &str| visible(name).into_owned();
@@ -138,9 +154,11 @@ fn lines(server: &McpServerSpec, listing: &Listing, paint: &StreamStyle) -> Stri
         let shown = name(&tool.name);
         let gap = " ".repeat(width.saturating_sub(columns(&shown)));
         let reads = if tool.reads_only { "reads " } else { "      " };
-        let state = match server.allows(&tool.name) {
-            true => "allowed",
-            false => listing.state_of(tool),
+        // A change asks first, also where the file allows the calls.
+        let state = match listing.state_of(tool) {
+            "changed" => "changed",
+            _ if server.allows(&tool.name) => "allowed",
+            state => state,
         };
         let pin = tool.pin();
         let pin = pin.get(..PIN_DIGITS).unwrap_or(&pin);
@@ -150,6 +168,14 @@ fn lines(server: &McpServerSpec, listing: &Listing, paint: &StreamStyle) -> Stri
         let about = first_columns(&visible(about.unwrap_or_default().trim()), room);
         text.push_str(format!("{row}{about}").trim_end());
         text.push('\n');
+        let Some(changes) = listing.changes_of(tool) else { continue };
+        let after = match is_accepted {
+            true => "accepted: the next run uses it as it is now, and its calls ask again",
+            false => "the next run asks whether to use it; --trust accepts it",
+        };
+        for line in changes.lines().chain([after]) {
+            text.push_str(&format!("      {}\n", visible(line)));
+        }
     }
     text
 }

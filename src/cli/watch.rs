@@ -33,6 +33,7 @@ use crate::host::config::user_config;
 use crate::host::traced_runs::traced;
 use crate::log::event::{EventKind, Seq, StopReason, World};
 use crate::model::prices::price_of_name;
+use crate::net::redact::redact_command;
 use crate::pattern::observed::PriceOf;
 use crate::scenario::Scenario;
 use crate::screen::theme::Theme;
@@ -123,18 +124,7 @@ impl WatchArgs {
 
     /// Name of its runs.
     fn run_name(&self) -> String {
-        let file = |text: &String| {
-            let name = Path::new(text).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-            name.unwrap_or_else(|| text.clone())
-        };
-        let program = self.command.first().map(file).unwrap_or_default();
-        let is_runner = ["python", "node", "uv", "poetry", "npx", "deno", "bun", "ruby", "sh"]
-            .iter()
-            .any(|runner| program.starts_with(runner));
-        // What an interpreter runs is a better name than its own.
-        let script = self.command.iter().skip(1).filter(|_| is_runner);
-        let script = script.filter(|arg| !arg.starts_with('-')).find(|arg| arg.contains('.'));
-        self.name.clone().unwrap_or_else(|| script.map_or(program, file))
+        self.name.clone().unwrap_or_else(|| program_name(&self.command))
     }
 
     fn program(&self, is_apart: bool) -> WatchedProgram {
@@ -149,6 +139,46 @@ impl WatchArgs {
 
 /// Inputs that the hub has not read yet: more make the receiver wait.
 const QUEUED: usize = 256;
+
+/// The name of a program: of an interpreter the script or the module that it executes, which says more, but
+/// never a piece of code, which may have keys.
+fn program_name(command: &[String]) -> String {
+    const RUNNERS: [&str; 13] = [
+        "python", "node", "uv", "poetry", "npx", "deno", "bun", "ruby", "sh", "bash", "zsh",
+        "dash", "perl",
+    ];
+    const CODE: [&str; 7] = ["-c", "-e", "-p", "--eval", "--print", "eval", "--command"];
+    let file = |text: &str| {
+        let name = Path::new(text).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        name.unwrap_or_else(|| text.to_owned())
+    };
+    let program = command.first().map(|program| file(program)).unwrap_or_default();
+    let mut words = command.iter().skip(1).map(String::as_str);
+    if !RUNNERS.iter().any(|runner| program.starts_with(runner)) {
+        return program;
+    }
+    let is_plain = |word: &&str| {
+        word.chars().all(|c| c.is_alphanumeric() || "/\\._-@+".contains(c)) && word.contains('.')
+    };
+    while let Some(word) = words.next() {
+        let is_code_of_shell = program.ends_with("sh")
+            && word.strip_prefix('-').is_some_and(|flags| {
+                flags.ends_with('c') && flags.chars().all(|flag| flag.is_ascii_alphabetic())
+            });
+        match word {
+            code if CODE.contains(&code) || is_code_of_shell => break,
+            "-m" => {
+                let is_name =
+                    |word: &&str| word.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
+                return words.next().filter(is_name).map_or(program, str::to_owned);
+            }
+            word if word.starts_with('-') => {}
+            word if is_plain(&word) => return file(word),
+            _ => {}
+        }
+    }
+    program
+}
 
 /// How long the last messages of the program are waited for.
 const RECEIVED: Duration = Duration::from_millis(300);
@@ -262,7 +292,7 @@ impl Watching {
         let environment = program.environment(&address, tap.as_deref(), get);
         let (sender, inputs) = mpsc::channel(QUEUED);
         let server = tokio::spawn(serve(listener, address, sender.clone()));
-        let mut hub = Hub::new(args.run_name(), args.command.clone(), price_of(), start);
+        let mut hub = Hub::new(args.run_name(), redact_command(&args.command), price_of(), start);
         let what = format!("{} cannot be started", visible(&args.command[0]));
         for note in notes {
             let _ = sender.send(HubInput::Warning(note)).await;
@@ -628,4 +658,29 @@ fn summary(world: &World) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_never_come_from_code() {
+        for (command, name) in [
+            ("python3 agents/desk.py --n 1", "desk"),
+            ("python3 -u desk.py", "desk"),
+            ("python -m agents.desk", "agents.desk"),
+            ("python -c x=1.5;y=2", "python"),
+            ("sh -c curl_http://a/v1?key=k1", "sh"),
+            ("bash -lc ./run.sh?key=k1", "bash"),
+            ("node -e fetch('a.example?key=k1')", "node"),
+            ("uv run python desk.py", "desk"),
+            ("npx tsx src/desk.ts", "desk"),
+            ("./my_agent a.b", "my_agent"),
+            ("python http://a.example/v1?key=k1", "python"),
+        ] {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            assert_eq!(program_name(&words), name, "{command}");
+        }
+    }
 }

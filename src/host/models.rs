@@ -18,6 +18,7 @@ use crate::model::openai::{OpenAi, ProbeResult};
 use crate::model::prices::{endpoint_price, prices_at};
 use crate::model::{Adaptations, ChatModel, Models, endpoint};
 use crate::net::proxy::Proxies;
+use crate::net::redact::Redactor;
 use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::{LiveOffer, ProviderHost};
@@ -381,8 +382,9 @@ pub fn live_permissions(scenario: &Scenario, calls: LiveCalls<'_>) -> Vec<String
         }
         LiveCalls::OnRunner => lines.push("call models with the keys of a runner".to_owned()),
     }
-    if uses_own_address {
-        lines.push("use an address that the scenario sets".to_owned());
+    if let Some(url) = scenario.model.base_url.as_deref().filter(|_| uses_own_address) {
+        let url = Redactor::default().redact(url);
+        lines.push(format!("use an address that the scenario sets: {url}"));
     }
     lines
 }

@@ -483,7 +483,7 @@ mod tests {
         let asks = |source: &SourceText, imported| {
             let scenario = scenario_of(&head, source, imported).expect("a scenario");
             let consent = trust.needed_consent(&scenario, None);
-            consent.map(|consent| consent.digest)
+            consent.map(|consent| consent.digests)
         };
         let changed = format!("{text}\n# changed\n");
         for (imported, expected) in [(false, false), (true, true)] {

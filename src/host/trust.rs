@@ -38,41 +38,58 @@ impl Trust {
         Self { file, this_process: Arc::default() }
     }
 
-    /// The question to the operator before a run of this scenario; `endpoints` are those of a live
-    /// run. `None`: the run needs no permission, the scenario is shipped (in the program, or as an
-    /// unchanged file of the repository), or the permission exists.
+    /// The question to the operator before a run of this scenario; `calls` are the models of a live
+    /// run. `None`: the run needs no permission, or the permission exists. What a shipped scenario does (in
+    /// the program, or as an unchanged file of the repository) is allowed, with the values that it has.
     pub fn needed_consent(
         &self,
         scenario: &Scenario,
         calls: Option<LiveCalls<'_>>,
     ) -> Option<Consent> {
-        let (would, digest) = consent::needed_permissions(scenario, calls);
-        if would.is_empty() || is_shipped(scenario) || self.is_allowed(&digest) {
+        let mut needed = consent::needed_permissions(scenario, calls);
+        let is_shipped = is_shipped(scenario);
+        needed.retain(|one| !(one.is_of_file && is_shipped) && !self.is_allowed(&one.digest));
+        if needed.is_empty() {
             return None;
         }
+        let is_of_file = needed.iter().any(|one| one.is_of_file);
+        let has_values = needed.iter().any(|one| !one.is_of_file);
+        let has_programs = needed.iter().any(|one| one.is_of_file && one.digest != scenario.hash);
+        let scope = match (has_values, has_programs) {
+            (true, _) => "this version of the file and these values",
+            (_, true) => "this version of the file and of its programs",
+            _ => "this version of the file",
+        };
+        let mut digests: Vec<String> = needed.iter().map(|one| one.digest.clone()).collect();
+        digests.dedup();
+        let would = consent::shown_lines(&needed);
         let scenario = scenario.name.as_str();
-        tracing::info!(target: "roundtable::trust", scenario, digest, "permission needed");
-        Some(Consent { digest, would, not_kept: self.file_error() })
+        tracing::info!(target: "roundtable::trust", scenario, ?digests, "permission needed");
+        Some(Consent { digests, scope, is_of_file, would, not_kept: self.file_error() })
     }
 
-    /// Saves the operator's permission under the digest from [`needed_consent`](Self::needed_consent).
+    /// Saves the operator's permission under the digests from [`needed_consent`](Self::needed_consent).
     ///
     /// # Errors
     /// The file system's error, or why the file is not used; the permission lasts as long as the
     /// process then.
-    pub fn allow(&self, digest: &str, title: &str) -> io::Result<()> {
-        if self.is_allowed(digest) {
+    pub fn allow(&self, digests: &[String], title: &str) -> io::Result<()> {
+        let new: BTreeSet<&String> = digests.iter().filter(|it| !self.is_allowed(it)).collect();
+        if new.is_empty() {
             return Ok(());
         }
-        tracing::info!(target: "roundtable::trust", digest, "allowed by the operator");
-        self.this_process.lock().unwrap_or_else(PoisonError::into_inner).insert(digest.to_owned());
+        tracing::info!(target: "roundtable::trust", ?new, "allowed by the operator");
+        let mut this_process = self.this_process.lock().unwrap_or_else(PoisonError::into_inner);
+        this_process.extend(new.iter().map(|digest| (*digest).clone()));
+        drop(this_process);
         let Some(file) = &self.file else { return Ok(()) };
         let kept = self.read_file().map_err(|why| io::Error::other(format!("{why:#}")))?;
         // An incomplete last line must not swallow this one.
         let cut = kept.last().is_some_and(|last| *last != b'\n');
         let title: String = title.chars().filter(|c| !c.is_control()).collect();
-        let line = format!("{}{digest} {title}\n", if cut { "\n" } else { "" });
-        private_file::append(file)?.write_all(line.as_bytes())
+        let lines: String = new.iter().map(|digest| format!("{digest} {title}\n")).collect();
+        let lines = if cut { format!("\n{lines}") } else { lines };
+        private_file::append(file)?.write_all(lines.as_bytes())
     }
 
     /// Why the file is not used, and what to do. `None`: it is used, or does not exist yet.
@@ -232,10 +249,10 @@ mod tests {
 
         let foreign = foreign_file("changed");
         let asked = trust(&file).needed_consent(&foreign, None).expect("it asks");
-        assert_eq!((&asked.digest, &asked.not_kept), (&foreign.hash, &None));
+        assert_eq!((&asked.digests, &asked.not_kept), (&vec![foreign.hash.clone()], &None));
         let first = trust(&file);
-        first.allow(&asked.digest, "a\ntitle").expect("kept");
-        first.allow(&asked.digest, "a title").expect("kept");
+        first.allow(&asked.digests, "a\ntitle").expect("kept");
+        first.allow(&asked.digests, "a title").expect("kept");
         assert_eq!(first.needed_consent(&foreign, None), None);
         let kept = std::fs::read_to_string(&file).expect("reads");
         assert_eq!(kept, format!("{} atitle\n", foreign.hash), "once, on one line");
@@ -243,7 +260,7 @@ mod tests {
         assert_eq!(trust(&file).needed_consent(&foreign, None), None, "the answer is kept");
 
         let nowhere = trust(&file.join("below-a-file"));
-        assert!(nowhere.allow(&foreign.hash, "a title").is_err());
+        assert!(nowhere.allow(&[foreign.hash.clone()], "a title").is_err());
         assert_eq!(nowhere.needed_consent(&foreign, None), None, "for now");
     }
 
@@ -256,7 +273,7 @@ mod tests {
         std::fs::write(&file, [b"\xff\xfe\0\n", kept.as_bytes(), b"cut of"].concat())
             .expect("written");
         assert_eq!(trust(&file).needed_consent(&foreign, None), None, "it is still known");
-        trust(&file).allow("abc", "another").expect("kept");
+        trust(&file).allow(&["abc".to_owned()], "another").expect("kept");
         let kept = std::fs::read(&file).expect("reads");
         assert!(kept.ends_with(b"cut of\nabc another\n"), "{}", kept.escape_ascii());
     }
@@ -268,7 +285,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let foreign = foreign_file("changed");
         let file = folder.path().join("trusted");
-        trust(&file).allow(&foreign.hash, "mine").expect("kept");
+        trust(&file).allow(&[foreign.hash.clone()], "mine").expect("kept");
         let link = folder.path().join("link");
         symlink(&file, &link).expect("a link");
         let pipe = folder.path().join("pipe");
@@ -280,7 +297,7 @@ mod tests {
             let said = asked.not_kept.expect("why the answer is not kept");
             assert!(said.contains(&file.display().to_string()) && said.contains(why), "{said}");
             assert_eq!(trust.file_error().as_deref(), Some(&*said));
-            let error = trust.allow(&foreign.hash, "mine").expect_err("it is not kept");
+            let error = trust.allow(&[foreign.hash.clone()], "mine").expect_err("it is not kept");
             assert_eq!(error.to_string(), said);
             assert_eq!(trust.needed_consent(&foreign, None), None, "but it holds for now");
         };

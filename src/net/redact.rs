@@ -40,6 +40,15 @@ const FIELDS: [&str; 14] = [
     "passwd",
 ];
 
+/// Ends of the names of environment variables whose value is a secret: `SHOP_API_KEY`.
+const VARIABLES: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"];
+
+/// Fields of a query whose value is secret, besides `FIELDS`.
+const QUERY_FIELDS: [&str; 7] = ["key", "token", "auth", "secret", "sig", "signature", "pwd"];
+
+/// Longest name of such a field, in bytes.
+const MAX_FIELD: usize = 32;
+
 /// Schemes of an `Authorization` header; the word after them is secret.
 const SCHEMES: [&str; 2] = ["bearer", "basic"];
 
@@ -62,15 +71,45 @@ impl Redactor {
     /// - known secrets, and their prefixes at the end of a truncated text: as they are, JSON-escaped,
     ///   percent-encoded, in base64;
     /// - user names, passwords, queries and fragments of URLs;
-    /// - values of headers and fields with secret names;
+    /// - values of headers, fields, variables (`SHOP_API_KEY=`) and parts of queries (`?key=`) with secret
+    ///   names;
     /// - what follows `Bearer` and `Basic`, and words that start like keys (`sk-`).
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = self.redact_known(text);
-        apply_pass(&mut out, redact_urls);
+        apply_pass(&mut out, |text| redact_urls(text, true));
+        apply_pass(&mut out, redact_query_fields);
         apply_pass(&mut out, redact_named_values);
-        apply_pass(&mut out, redact_keys);
+        apply_pass(&mut out, |text| redact_keys(text, false));
         out
     }
+}
+
+/// The text of another program with the known forms of keys redacted, as [`Redactor::redact`] does. It is data
+/// that people read, so more stays: queries of URLs but for fields with secret names, and a plain word after
+/// `Bearer`.
+pub fn redact_forms(text: &str) -> Cow<'_, str> {
+    let mut out = Cow::Borrowed(text);
+    apply_pass(&mut out, |text| redact_urls(text, false));
+    apply_pass(&mut out, redact_query_fields);
+    apply_pass(&mut out, redact_named_values);
+    apply_pass(&mut out, |text| redact_keys(text, true));
+    out
+}
+
+/// The words of a command line with the known forms of keys redacted, also the value of `--api-key`.
+pub fn redact_command(words: &[String]) -> Vec<String> {
+    let mut follows_name = false;
+    let redacted = words.iter().map(|word| {
+        let is_value = std::mem::replace(
+            &mut follows_name,
+            word.starts_with('-') && is_secret_name(word.trim_start_matches('-')),
+        );
+        if is_value && !word.starts_with('-') {
+            return STARS.to_owned();
+        }
+        redact_forms(word).into_owned()
+    });
+    redacted.collect()
 }
 
 impl Redactor {
@@ -150,8 +189,8 @@ fn is_word_start(text: &str, at: usize) -> bool {
     !text.get(..at).and_then(|before| before.chars().next_back()).is_some_and(char::is_alphanumeric)
 }
 
-/// User names and passwords, queries and fragments of URLs.
-fn redact_urls(text: &str) -> Option<String> {
+/// User names and passwords of URLs; `queries`: their queries and fragments too.
+fn redact_urls(text: &str, queries: bool) -> Option<String> {
     let mut cuts = RedactedRanges::new();
     let mut from = 0;
     while let Some(found) = text.get(from..).and_then(|rest| rest.find("://")) {
@@ -163,7 +202,7 @@ fn redact_urls(text: &str) -> Option<String> {
         if let Some(at) = authority.rfind('@') {
             cuts.push((start, start + at));
         }
-        if let Some(query) = address.find(['?', '#'])
+        if let Some(query) = address.find(['?', '#']).filter(|_| queries)
             && query + 1 < address.len()
         {
             cuts.push((start + query + 1, start + address.len()));
@@ -173,7 +212,41 @@ fn redact_urls(text: &str) -> Option<String> {
     replace_ranges(text, &cuts)
 }
 
-/// `Authorization: Bearer abc`, `"api_key": "abc"`, `password=abc`.
+/// `v1?key=abc`, `&access_token=abc`.
+fn redact_query_fields(text: &str) -> Option<String> {
+    let mut cuts = RedactedRanges::new();
+    for (at, _) in text.match_indices(['?', '&']) {
+        let rest = text.get(at + 1..).unwrap_or_default();
+        let equals = rest.bytes().take(MAX_FIELD).position(|byte| byte == b'=');
+        let Some((name, value)) =
+            equals.and_then(|at| rest[at..].split_once('=').map(|(_, value)| (&rest[..at], value)))
+        else {
+            continue;
+        };
+        let is_named = |names: &[&str]| names.iter().any(|it| name.eq_ignore_ascii_case(it));
+        if !is_named(&QUERY_FIELDS) && !is_named(&FIELDS) {
+            continue;
+        }
+        let ends = |c: char| c.is_whitespace() || "&#\"'`<>)]},;".contains(c);
+        let length = value.find(ends).unwrap_or(value.len());
+        let start = text.len() - value.len();
+        if length > 0 {
+            cuts.push((start, start + length));
+        }
+    }
+    replace_ranges(text, &cuts)
+}
+
+/// Whether the value of a field, a header or a variable of this name is a secret.
+fn is_secret_name(name: &str) -> bool {
+    let is_upper = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let is_variable =
+        |(_, end): (&str, &str)| VARIABLES.contains(&end) && name.chars().all(is_upper);
+    FIELDS.iter().any(|field| name.eq_ignore_ascii_case(field))
+        || name.rsplit_once('_').is_some_and(is_variable)
+}
+
+/// `Authorization: Bearer abc`, `"api_key": "abc"`, `password=abc`, `SHOP_API_KEY=abc`.
 fn redact_named_values(text: &str) -> Option<String> {
     if !text.contains([':', '=']) {
         return None;
@@ -184,7 +257,7 @@ fn redact_named_values(text: &str) -> Option<String> {
         from = end;
         let Some(word) = text.get(start..end) else { break };
         let header = HEADERS.iter().any(|name| word.eq_ignore_ascii_case(name));
-        if !header && !FIELDS.iter().any(|name| word.eq_ignore_ascii_case(name)) {
+        if !header && !is_secret_name(word) {
             continue;
         }
         if let Some((start, end)) = value_at(text, end, header) {
@@ -220,8 +293,9 @@ fn quoted(text: &str) -> Option<(&str, usize)> {
     Some((value, value.find(quote).unwrap_or(value.len())))
 }
 
-/// Words that start like keys, and the word after `Bearer` or `Basic`.
-fn redact_keys(text: &str) -> Option<String> {
+/// Words that start like keys, and the word after `Bearer` or `Basic`; in a `data` text only if that is no
+/// plain word.
+fn redact_keys(text: &str, is_data: bool) -> Option<String> {
     // Most texts are a word or two, such as a model's name.
     if !text.contains([' ', '\t']) && !PREFIXES.iter().any(|prefix| text.contains(prefix)) {
         return None;
@@ -237,7 +311,8 @@ fn redact_keys(text: &str) -> Option<String> {
                 .map(|(at, _)| at)
                 .find(|&at| is_word_start(word, at) && word.len() > at + prefix.len())
         });
-        if after_scheme && word != STARS {
+        let may_be_plain = is_data && word.len() < 16 && !word.chars().any(|c| c.is_ascii_digit());
+        if after_scheme && word != STARS && !may_be_plain {
             cuts.push((start, end));
         } else if let Some(at) = key {
             cuts.push((start + at, end));
@@ -402,12 +477,44 @@ mod tests {
             ("<a href=\"http://a/?t=1\">x</a>", Some("<a href=\"http://a/?***\">x</a>")),
             ("http://u:p@ss@a/", Some("http://***@a/")),
             ("where is it? https://a.example?", None),
+            ("GET v1?key=abc&n=1 failed", Some("GET v1?key=***&n=1 failed")),
+            ("/v1?n=1&access_token=a-b", Some("/v1?n=1&access_token=***")),
+            ("SHOP_API_KEY=a1b2 npm start", Some("SHOP_API_KEY=*** npm start")),
+            ("{'DB_PASSWORD': 'a b', 'N': '1'}", Some("{'DB_PASSWORD': '***', 'N': '1'}")),
+            ("MAX_TOKENS=5 KEY=5 primary_key=5", None),
             ("", None),
         ] {
             let found = redactor.redact(text);
             assert_eq!(found, redacted.unwrap_or(text), "{text}");
             assert_eq!(redactor.redact(&found), found, "twice is once");
         }
+    }
+
+    #[test]
+    fn keys_in_data_go_and_data_stays() {
+        for (text, redacted) in [
+            ("see https://a.example/find?id=2&q=x#top", None),
+            ("the bearer of news and Basic rules", None),
+            (
+                "GET https://me:pw@a.example/v1?key=k1&id=2",
+                Some("GET https://***@a.example/v1?key=***&id=2"),
+            ),
+            ("Authorization: Bearer abc", Some("Authorization: ***")),
+            ("sent Bearer abc.def-123 to a", Some("sent Bearer *** to a")),
+            (
+                "{\"OPENAI_API_KEY\": \"k1\", \"n\": 1}",
+                Some("{\"OPENAI_API_KEY\": \"***\", \"n\": 1}"),
+            ),
+            ("use sk-proj-abc", Some("use ***")),
+        ] {
+            let found = redact_forms(text);
+            assert_eq!(found, redacted.unwrap_or(text), "{text}");
+            assert_eq!(redact_forms(&found), found, "twice is once");
+        }
+        let command = ["app", "--api-key", "k1", "--n", "k1", "-H", "x-api-key: k1", "a?key=k1"];
+        let command: Vec<String> = command.map(str::to_owned).to_vec();
+        let shown = ["app", "--api-key", "***", "--n", "k1", "-H", "x-api-key: ***", "a?key=***"];
+        assert_eq!(redact_command(&command), shown);
     }
 
     const KEY: &str = "sk-test-4f9a\"8c7b6d5e+/?~";

@@ -71,11 +71,11 @@ pub fn scenario(
     Some((observed::scenario(name, command, source)?, sender))
 }
 
-/// Most spans of a run; more are counted.
-pub const MAX_SPANS: usize = 1_000_000;
+/// Most spans of a run; more are counted. The dashboard needs about 1 KiB for each.
+pub const MAX_SPANS: usize = 200_000;
 
 /// Most lines of output, log records and notes of a run; more are counted.
-const MAX_TEXTS: u64 = 1_000_000;
+const MAX_TEXTS: u64 = MAX_SPANS as u64;
 
 /// Reads what is observed of the program until it is over.
 ///
@@ -208,6 +208,12 @@ impl<'a> ObservedRun<'a> {
             return Some(id);
         }
         if self.spans.len() >= MAX_SPANS {
+            if self.left_out == 0 {
+                let text = format!(
+                    "{SPANS_MISSING}the limit of {MAX_SPANS} spans is reached: later ones are only counted"
+                );
+                self.cx.publish(SpanId::RUN, EventKind::Warning { text });
+            }
             self.left_out += 1;
             return None;
         }

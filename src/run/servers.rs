@@ -128,6 +128,26 @@ impl Listing {
         }
     }
 
+    /// What is different from what the operator has seen of a tool, in lines; `None`: nothing.
+    pub fn changes_of(&self, tool: &OfferedTool) -> Option<String> {
+        let before = self.seen.get(&tool.name).filter(|before| before.pin != tool.pin())?;
+        Some(changes(before, tool))
+    }
+
+    /// Saves that the operator has seen what changed. Calls of such a tool need approval again.
+    ///
+    /// # Errors
+    /// Why it could not be saved.
+    pub fn accept_changes(&self, seen: &dyn SeenTools) -> Result<(), Refused> {
+        let changed = self.tools.iter().filter(|tool| self.changes_of(tool).is_some());
+        let now = |tool: &OfferedTool| SeenTool {
+            pin: tool.pin(),
+            definition: tool.definition(),
+            ..SeenTool::default()
+        };
+        seen.save(&self.server, changed.map(|tool| (tool.name.clone(), now(tool))).collect())
+    }
+
     /// The result of a server with what the operator has seen of its tools.
     pub fn with_seen(result: &Value, seen: &dyn SeenTools) -> Option<Value> {
         let mut listing = Self::deserialize(result).ok()?;

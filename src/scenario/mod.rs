@@ -178,12 +178,16 @@ fn name(origin: &ScenarioOrigin) -> ScenarioName {
     ScenarioName::new(path.file_stem().unwrap_or_default().to_string_lossy().as_ref())
 }
 
-/// The actions that the operator has to allow, and the key under which a yes is stored.
+/// The actions that the operator has to allow, and the keys under which a yes is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
-    /// Key of the stored answer: a digest of the scenario's file and of the programs next to it
-    /// that it runs.
-    pub digest: String,
+    /// Keys of the stored answer: a digest of the scenario's file and of the programs next to it that it
+    /// runs, and one for each action that a value from outside of the file adds.
+    pub digests: Vec<String>,
+    /// What the answer holds for, such as `this version of the file`.
+    pub scope: &'static str,
+    /// Whether the file alone needs it; else values do that were given for its inputs and fields.
+    pub is_of_file: bool,
     /// What the run would do, one line each; a line that begins with spaces belongs to the one
     /// above.
     pub would: Vec<String>,

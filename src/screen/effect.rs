@@ -29,8 +29,8 @@ pub enum Effect {
     Resume { request: RequestId, run: RunId },
     /// The operator allows what `Untrusted` listed for this scenario.
     Trust {
-        /// [`Consent::digest`](crate::scenario::Consent::digest).
-        digest: String,
+        /// [`Consent::digests`](crate::scenario::Consent::digests).
+        digests: Vec<String>,
         /// The scenario's title, so that the list of answers can be read later.
         title: String,
     },

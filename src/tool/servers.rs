@@ -113,8 +113,16 @@ mod client {
                     server
                 }
             };
-            // How it is reached, without values of variables: another server of the same name differs.
-            let identity = sha256_of_text(&format!("{:?}", spec.transport));
+            // Which server it is, without its variables and headers: one that gets another value is the same
+            // server, and the operator is shown what changed.
+            let reached = match &spec.transport {
+                McpTransport::Command(command) => {
+                    format!("{:?}", (&command.program, &command.args))
+                }
+                McpTransport::Url(url) => format!("{:?}", url.url),
+                McpTransport::Configured => String::new(),
+            };
+            let identity = sha256_of_text(&reached);
             Ok(Box::new(McpTool { server, tool, identity }))
         }
     }

@@ -1,31 +1,39 @@
-//! The texts that spans carry: bounded, and the plain text of messages where a framework wraps it in JSON.
+//! The texts that spans carry: bounded, without keys of the known forms, and the plain text of messages where a
+//! framework wraps it in JSON.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::log::facts::observed::MAX_TEXT;
+use crate::net::redact::redact_forms;
 
 /// Longest name, in bytes.
 const MAX_NAME: usize = 256;
 
-/// A text of at most 32 KiB.
+/// A text of at most 32 KiB, without keys.
 pub(super) fn text(text: &str) -> Arc<str> {
-    cut(text, MAX_TEXT)
+    without_keys(text, MAX_TEXT)
 }
 
-/// A name of at most 256 bytes.
+/// A name of at most 256 bytes, without keys.
 pub(super) fn name(text: &str) -> Arc<str> {
-    cut(text, MAX_NAME)
+    without_keys(text, MAX_NAME)
 }
 
-fn cut(text: &str, most: usize) -> Arc<str> {
-    if text.len() <= most {
-        return text.into();
+/// Redacted first and cut afterwards, because half a key may not be known as one.
+fn without_keys(text: &str, most: usize) -> Arc<str> {
+    let redacted = redact_forms(beginning(text, 2 * most));
+    if redacted.len() <= most {
+        return (&*redacted).into();
     }
-    let most = most.saturating_sub(3);
-    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    format!("{}…", text.get(..end).unwrap_or_default()).into()
+    format!("{}…", beginning(&redacted, most.saturating_sub(3))).into()
+}
+
+/// The beginning of a text, of at most so many bytes.
+fn beginning(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or(0)).unwrap_or(text)
 }
 
 /// The value as a text: a string as it is, messages as their text, anything else as JSON. `None`: it is empty.
@@ -151,5 +159,11 @@ mod tests {
         assert_eq!(json_text("[{\"role\":\"user\",\"content\":\"x\"}]").as_deref(), Some("x"));
         assert_eq!(json_text("[broken").as_deref(), Some("[broken"));
         assert!(text(&"ä".repeat(40_000)).len() <= MAX_TEXT);
+        assert_eq!(
+            &*text("{\"env\": {\"SHOP_TOKEN\": \"k1\"}}"),
+            "{\"env\": {\"SHOP_TOKEN\": \"***\"}}"
+        );
+        assert_eq!(value_text(&json!({"api_key": "k1"})).as_deref(), Some("{\"api_key\":\"***\"}"));
+        assert_eq!(&*name("GET v1?key=k1"), "GET v1?key=***");
     }
 }

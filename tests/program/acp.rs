@@ -559,3 +559,21 @@ fn checker_of_agents_passes() {
     let wrong = |it: &&Value| it["status"] != "PASS" && it["status"] != "SKIP";
     assert!(results.len() >= 10 && !results.iter().any(|it| wrong(&it)), "{report}");
 }
+
+/// The values that the operator gave in the settings of the client ask once too.
+#[test]
+fn folders_need_permission() {
+    let home = Home::new();
+    home.write("notes/car.md", "# Car\n\nThe excess is 250 EUR for each claim.\n");
+    let args = ["own-notes", "--instant", "--set", "inputs.folder=notes"];
+    let mut client = AcpClient::start(&home, &args);
+    let session = client.open();
+    let params = json!({ "sessionId": session, "prompt": text("What is the excess?") });
+    let refused = client.request("session/prompt", params);
+    let why = refused["error"]["message"].as_str().expect("a text");
+    assert!(why.contains("read the documents in /"), "{why}");
+    assert!(why.contains("roundtable run own-notes --set inputs.folder=notes --trust"), "{why}");
+    let allowed = ["run", "own-notes", "--instant", "--set", "inputs.folder=notes", "--trust"];
+    assert_eq!(home.run(&allowed).code, Some(0));
+    assert_eq!(client.prompt(&session, "What is the excess?"), "end_turn");
+}

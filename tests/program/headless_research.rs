@@ -238,3 +238,54 @@ fn empty_search_advises_next_steps() {
     let said = format!("## Answer\n\n{advice} (`no_sources_after_dedupe`)\n");
     assert!(markdown.contains(&said), "{markdown}");
 }
+
+/// Values that become a folder, a program or an address ask like a file from elsewhere, also where the scenario
+/// was shipped: at each door of the command line, once for each value. The refusal has the line that allows it.
+#[test]
+fn reaching_values_ask_at_each_door() {
+    let home = Home::new();
+    home.write("notes/car.md", "# Car\n\nThe excess is 250 EUR for each claim.\n");
+    home.write("other/car.md", "# Car\n\nThe excess is 300 EUR for each claim.\n");
+    for (scenario, set, would) in [
+        ("own-notes", "inputs.folder=notes", "  read the documents in /"),
+        ("own-notes", "tools.search_sources.search.folder=notes", "  read the documents in /"),
+        ("real-services", "workers.disk_worker.command.program=./mine", "  run ./mine -c"),
+        (
+            "real-services",
+            "workers.orders_worker.http.url=http://a.example/x",
+            "  send GET requests to a.example",
+        ),
+    ] {
+        let on = "--on=nats://127.0.0.1:1";
+        for (door, more) in [
+            ("run", &[][..]),
+            ("run", &[on]),
+            ("test", &[]),
+            ("tools", &[]),
+            ("picture", &["--text"]),
+        ] {
+            if door == "picture" && scenario != "own-notes" {
+                continue;
+            }
+            let refused = home.run(&[&[door, scenario, "--set", set][..], more].concat());
+            assert_ne!(refused.code, Some(0), "{door} {set}: {refused:?}");
+            assert!(refused.err.contains(would), "{door} {set}: {refused:?}");
+            let more = more.iter().map(|word| format!(" {word}")).collect::<String>();
+            let line = format!("roundtable {door} {scenario} --set {set}{more} --trust");
+            assert!(door == "picture" || refused.err.contains(&line), "{line}\n{}", refused.err);
+        }
+    }
+    let run = |folder: &str, trust: &[&str]| {
+        let set = format!("inputs.folder={folder}");
+        let question = "inputs.question=What is the excess of the car insurance?";
+        let args = ["own-notes", "--set", &set, "--set", question, "--format", "json"];
+        run(&home, &[&args[..], trust].concat())
+    };
+    assert_eq!(run("notes", &["--trust"]).code, Some(0));
+    assert!(run("notes", &[]).json()["answer"].as_str().is_some_and(|it| it.contains("250")));
+    assert_eq!(run("other", &[]).code, Some(2), "another value");
+    // The same folder by another name, and a fork with another folder.
+    assert_eq!(run("./notes", &[]).code, Some(0));
+    let fork = home.run(&["fork", "last@search", "--instant", "--set", "inputs.folder=other"]);
+    assert_ne!(fork.code, Some(0), "{fork:?}");
+}

@@ -136,6 +136,65 @@ fn removes_restores_and_pins_runs() {
     assert_eq!((unkept.code, ids().len()), (Some(0), 2));
 }
 
+/// The files below a folder that have a word, in any case.
+fn files_with(folder: &std::path::Path, word: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files_with(&path, word));
+        } else if let Ok(bytes) = std::fs::read(&path) {
+            let has = bytes.windows(word.len()).any(|it| it.eq_ignore_ascii_case(word.as_bytes()));
+            found.extend(has.then(|| path.display().to_string()));
+        }
+    }
+    found
+}
+
+/// Nothing that was said in a removed run stays in a file, while another process has the store open.
+#[test]
+fn removed_words_leave_the_disk() {
+    let home = Home::new();
+    let said = |word: &str| {
+        let goal = format!("goal=Decide on {word} and {word}s by noon.");
+        assert_eq!(
+            home.run(&["run", "checkout-launch", "--instant", "--set", &goal]).code,
+            Some(0)
+        );
+    };
+    let kept = |word: &str| files_with(home.path(), word);
+    said("quizzaciously");
+    said("oxyphenbutazone");
+    assert_eq!(home.run(&["runs", "--grep", "quizzaciously"]).code, Some(0));
+    assert!(!kept("quizzaciously").is_empty());
+    let other = raw_store(&home);
+    let count = || other.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0));
+    assert_eq!(count(), Ok(2));
+    assert_eq!(home.run(&["runs", "rm", "last~1"]).code, Some(0));
+    assert!(home.run(&["runs", "prune"]).out.starts_with("removed 1 run"));
+    assert_eq!(count(), Ok(1));
+    assert_eq!(kept("quizzaciously"), [""; 0]);
+    assert!(home.run(&["runs", "--grep", "oxyphenbutazones"]).out.contains("oxyphenbutazone"));
+
+    // Beyond the limits of the configuration.
+    home.write("config/roundtable/config.toml", "[store]\nkeep_runs = 1\n");
+    said("xylographer");
+    assert_eq!(count(), Ok(1));
+    assert_eq!(kept("oxyphenbutazone"), [""; 0]);
+    drop(other);
+
+    // A version that did not overwrite has left texts in free pages: the next command does it.
+    let old = raw_store(&home);
+    let leave = "PRAGMA secure_delete = OFF; PRAGMA auto_vacuum = NONE; VACUUM; \
+                 DELETE FROM event_group; DELETE FROM run; PRAGMA wal_checkpoint(TRUNCATE)";
+    old.execute_batch(leave).expect("written");
+    drop(old);
+    assert!(!kept("xylographer").is_empty());
+    assert_eq!(home.run(&["run", "front-desk", "--instant"]).code, Some(0));
+    assert_eq!(kept("xylographer"), [""; 0]);
+    assert_eq!(home.run(&["runs", "--json"]).json().as_array().map(Vec::len), Some(1));
+}
+
 #[test]
 fn search_finds_runs_by_text() {
     let home = Home::new();

@@ -269,6 +269,42 @@ fn programs_start_only_with_permission() {
     assert_eq!(outcome["status"], "ok", "{outcome}");
 }
 
+/// A client chooses values of inputs. One that becomes a folder is the operator's to allow, also of a shipped
+/// scenario.
+#[test]
+fn folders_need_permission() {
+    let home = Home::new();
+    home.write("notes/car.md", "# Car\n\nThe excess is 250 EUR for each claim.\n");
+    let mut client = McpClient::start(&home, &[]);
+    let listed = client.data("list_scenarios", json!({}));
+    let listed = listed["scenarios"].as_array().expect("a list").clone();
+    let notes = listed.iter().find(|it| it["name"] == "own-notes").expect("shipped");
+    assert_eq!(notes["needs_permission"], false, "{notes}");
+    let inputs = notes["inputs"].as_array().expect("a list");
+    let marked: Vec<&Value> =
+        inputs.iter().filter(|it| it["needs_permission"] == true).map(|it| &it["name"]).collect();
+    assert_eq!(marked, ["folder"], "{notes}");
+    let ask = |folder: &str| {
+        let question = "What is the excess of the car insurance?";
+        let inputs = json!({ "folder": folder, "question": question });
+        json!({ "scenario": "own-notes", "instant": true, "inputs": inputs })
+    };
+    for folder in ["notes", "/", "~", "..", "\"notes\"", "{ value = 'notes' }"] {
+        let refusal = client.refusal("run_scenario", ask(folder));
+        assert!(refusal.contains("read the documents in /"), "{folder}: {refusal}");
+        assert!(refusal.contains("roundtable run own-notes --set"), "{folder}: {refusal}");
+    }
+    let allowed = ["run", "own-notes", "--instant", "--set", "inputs.folder=\"notes\"", "--trust"];
+    assert_eq!(home.run(&allowed).code, Some(0));
+    let outcome = client.data("run_scenario", ask("notes"));
+    assert!(outcome["answer"].as_str().is_some_and(|it| it.contains("250")), "{outcome}");
+    let refusal = client.refusal("run_scenario", ask("/etc"));
+    assert!(refusal.contains("read the documents in /etc"), "{refusal}");
+    // A client gives an input a value, and no other choices.
+    let args = json!({ "scenario": "checkout-launch", "inputs": { "region": "{ value = 'XX' }" } });
+    assert!(client.refusal("run_scenario", args).contains("choices"));
+}
+
 #[test]
 fn clients_answer_if_allowed() {
     let home = desk();

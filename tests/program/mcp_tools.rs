@@ -241,11 +241,28 @@ fn tools_are_listed_with_their_state() {
     assert_eq!(listed[0]["model_name"], "shop__get_stock");
     let seen = home.path().join("config/roundtable/tools.json");
     let text = std::fs::read_to_string(&seen).expect("what was seen");
-    std::fs::write(&seen, text.replace("\"pin\": \"", "\"pin\": \"0")).expect("written");
+    let pinned = text.replace("\"pin\": \"", "\"pin\": \"0");
+    std::fs::write(&seen, &pinned).expect("written");
     let doctor = home.run(&["doctor", "mine.toml"]);
     assert!(doctor.out.contains("4 tools; changed since they were seen"), "{doctor:?}");
     let ended = home.run(&["run", "mine.toml", "--headless", "--format", "text"]);
     assert!(ended.out.contains("4 left out"), "a changed tool is not used: {ended:?}");
+    // A change is said, also where the file allows the calls, and accepted by name.
+    let variable = shop.replace("args = [", "env = { STAGE = \"test\" }, args = [");
+    let allowing = format!("{}{variable}allow = [\"*\"]\n", TEAM.replace("PIECES", "2"));
+    home.write("allowing.toml", &allowing);
+    let other = home.run(&["tools", "allowing.toml", "--trust", "--json"]);
+    assert_eq!(
+        other.json()[0]["state"],
+        "changed",
+        "another variable is no other server: {other:?}"
+    );
+    std::fs::write(&seen, &pinned).expect("written");
+    let shown = home.run(&["tools", "mine.toml"]);
+    assert!(shown.out.contains("changed") && shown.out.contains("the next run asks"), "{shown:?}");
+    let accepted = home.run(&["tools", "mine.toml", "--trust"]);
+    assert!(accepted.out.contains("accepted: the next run uses it"), "{accepted:?}");
+    assert_eq!(home.run(&["tools", "mine.toml", "--json"]).json()[0]["state"], "asks");
 }
 
 /// The servers of another client become a scenario that runs.

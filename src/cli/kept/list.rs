@@ -26,6 +26,8 @@ use crate::store::database::removal::Deletion;
 use crate::store::database::text_index::{RunHits, RunTextIndex, TextPlace, UnindexedRun};
 use crate::store::database::{Database, StoreError};
 use crate::terminal::terminal_size;
+#[cfg(feature = "documents")]
+use crate::tool::web::cache::Cache;
 use crate::words::badges::{WAITS, age_text, run_result, run_state};
 use crate::words::format;
 use crate::words::measure::{Excerpt, columns, excerpt};
@@ -76,6 +78,12 @@ fn pinned(on: bool) -> &'static str {
 fn prune(database: &Database) -> Result<Exit, StoreError> {
     let keep = retention(&config::user_config().store);
     let pruned = database.prune(keep, now_ms(), u64::MAX)?;
+    database.purge(true)?;
+    // Pages that runs have read.
+    #[cfg(feature = "documents")]
+    if let Some(Err(error)) = Cache::for_user().map(|cache| cache.clear()) {
+        print_message(&format!("the cache of web pages was not emptied: {error}"));
+    }
     let (runs, size) = (format::count_noun(pruned.runs, "run"), format::bytes(pruned.bytes));
     Ok(streams::print(&format!("removed {runs}, {size}\n"), Exit::Ok))
 }

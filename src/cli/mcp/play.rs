@@ -679,14 +679,14 @@ fn run_args(
     let mut set = Vec::new();
     for (name, value) in &args.inputs {
         let inputs = scenario.map(|it| &it.inputs[..]).unwrap_or_default();
-        if !inputs.iter().any(|input| input.name.as_str() == name) {
+        let Some(input) = inputs.iter().find(|input| input.name.as_str() == name) else {
             let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             let name = visible_within(name, REASON_CHARS);
             let why = Refused::new(format!("inputs: there is no {name}"));
             return Err(why.help(format!("the scenario has: {known}")));
-        }
-        set.push(format!("inputs.{name}={}", value.text()));
+        };
+        set.push(value.assignment(input));
     }
     let goal = args.goal.iter().filter(|_| !takes_messages);
     set.extend(goal.map(|goal| text_override("goal", goal)));

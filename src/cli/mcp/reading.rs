@@ -16,7 +16,7 @@ use crate::cli::output::RunWriter;
 use crate::cli::people::question_lines;
 use crate::cli::streams::StreamStyle;
 use crate::host::Dirs;
-use crate::host::consent::needed_permissions;
+use crate::host::consent::{inputs_that_reach, needed_permissions, shown_lines};
 use crate::host::kept_runs::find_run;
 use crate::host::recorded::events_from;
 use crate::host::trust::Trust;
@@ -60,13 +60,21 @@ impl ServerState {
             .flags
             .iter()
             .map(|flag| json!({ "name": flag.name, "about": flag.label, "default": flag.default }));
-        let (outside, _) = needed_permissions(scenario, None);
+        let outside = shown_lines(&needed_permissions(scenario, None));
+        let reaching = inputs_that_reach(scenario);
+        let inputs = scenario.inputs.iter().map(|input| {
+            let mut value = input_value(input);
+            if reaching.contains(&input.name) {
+                value["needs_permission"] = true.into();
+            }
+            value
+        });
         json!({
             "name": entry.name,
             "title": scenario.title,
             "pattern": scenario.pattern.get().name(),
             "about": scenario.about,
-            "inputs": scenario.inputs.iter().map(input_value).collect::<Vec<_>>(),
+            "inputs": inputs.collect::<Vec<_>>(),
             "flags": flags.collect::<Vec<_>>(),
             "outside": outside,
             "needs_permission": trust.needed_consent(scenario, None).is_some(),

@@ -18,6 +18,7 @@ use super::{McpArgs, arguments};
 use crate::base::refused::Refused;
 use crate::base::visible::visible_lines;
 use crate::log::event::safe_json;
+use crate::scenario::spec::{InputKind, ScenarioInput};
 
 /// Arguments of `list_scenarios`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -68,12 +69,19 @@ pub enum InputValue {
 }
 
 impl InputValue {
-    /// The value as `--set` takes it.
-    pub fn text(&self) -> String {
+    /// The value as `--set` takes it. A text stays one: a client sets the value of an input, and nothing else
+    /// of it.
+    pub fn assignment(&self, input: &ScenarioInput) -> String {
+        let name = &input.name;
+        let is_text =
+            matches!(input.kind, InputKind::Text | InputKind::Choice(_) | InputKind::Date);
         match self {
-            Self::Bool(value) => value.to_string(),
-            Self::Number(value) => value.to_string(),
-            Self::Text(value) => value.clone(),
+            Self::Bool(value) => format!("inputs.{name}={value}"),
+            Self::Number(value) => format!("inputs.{name}={value}"),
+            Self::Text(value) if !is_text && !value.trim_start().starts_with(['{', '[']) => {
+                format!("inputs.{name}={value}")
+            }
+            Self::Text(value) => format!("inputs.{name}={}", toml::Value::String(value.clone())),
         }
     }
 }

@@ -72,7 +72,7 @@ pub struct TestArgs {
     /// Seed of the runs' random numbers
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Allow without asking what scenarios that were not shipped would do, as `run --trust` does
+    /// Allow without asking what the scenarios would do, as `run --trust` does
     #[arg(long)]
     pub trust: bool,
     /// Call endpoints through this proxy, as `run --proxy` does

@@ -273,6 +273,11 @@ pub trait Spec: Debug + Send + Sync {
         false
     }
 
+    /// The hosts whose pages it reads from the web.
+    fn page_hosts(&self) -> &[String] {
+        &[]
+    }
+
     /// Timeout of one attempt of a tool that sets none; `None`: the default for all tools.
     fn attempt_time(&self, _tool: &ToolName) -> Option<Duration> {
         None

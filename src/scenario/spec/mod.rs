@@ -99,6 +99,11 @@ impl Scenario {
         named.filter(|(name, spec)| name.as_str() == spec.server.name).map(|(_, spec)| &spec.server)
     }
 
+    /// The scenario of its file alone, as it would run without overrides; `None`: it needs them.
+    pub(crate) fn without_overrides(&self) -> Option<Self> {
+        crate::scenario::check_again(&self.source, self.origin.clone(), &[]).scenario
+    }
+
     /// The flag with this name, if there is one.
     pub fn flag(&self, name: &str) -> Option<&Flag> {
         self.flags.iter().find(|flag| flag.name.as_str() == name)

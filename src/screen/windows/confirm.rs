@@ -64,8 +64,8 @@ pub enum OnYes {
     /// Starts a run that needs permission, and remembers the permission.
     Trust {
         request: Box<LaunchRequest>,
-        /// [`Consent::digest`].
-        digest: String,
+        /// [`Consent::digests`].
+        digests: Vec<String>,
     },
 }
 
@@ -150,16 +150,13 @@ impl Confirm {
 
     /// Asks before a scenario from outside does what the operator must allow first.
     pub fn trust(request: Box<LaunchRequest>, consent: Consent) -> Self {
-        let Consent { digest, would: mut detail, not_kept } = consent;
+        let Consent { digests, scope, would: mut detail, not_kept, .. } = consent;
         detail.push(match not_kept {
             Some(why) => format!("Remembered until you quit: {}.", single_line(&why)),
-            None if digest == request.scenario.hash => {
-                "Remembered for this version of the file.".to_owned()
-            }
-            None => "Remembered for this version of the file and of its programs.".to_owned(),
+            None => format!("Remembered for {scope}."),
         });
         let question = format!("Allow \"{}\" to:", single_line(&request.scenario.title));
-        Self::new(question, detail, OnYes::Trust { request, digest })
+        Self::new(question, detail, OnYes::Trust { request, digests })
     }
 
     /// Whether Enter does not count as a yes and the text must be read to its end first.

@@ -447,9 +447,9 @@ pub(super) fn on_confirm(state: &mut AppState, action: Action) -> Update {
                     state.overlays.pop();
                     Update::redraw()
                 }
-                OnYes::Trust { request, digest } => {
+                OnYes::Trust { request, digests } => {
                     let title = request.scenario.title.clone();
-                    let effects = vec![Effect::Trust { digest, title }, Effect::Start(request)];
+                    let effects = vec![Effect::Trust { digests, title }, Effect::Start(request)];
                     Update { redraw: true, effects }
                 }
             }

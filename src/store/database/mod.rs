@@ -77,10 +77,17 @@ impl Database {
         };
         // Of a new file; others keep theirs. A group is written page by page, a call of the system each.
         set("page_size", &PAGE_BYTES)?;
+        // The same. It also says that the file never had pages with removed texts: see `purge`.
+        if std::fs::metadata(path)?.len() == 0 {
+            set("auto_vacuum", &"INCREMENTAL")?;
+        }
         // On a network file system processes of other machines cannot share a WAL.
         set("journal_mode", &if is_local { "WAL" } else { "DELETE" })?;
         set("synchronous", &"FULL")?;
         set("foreign_keys", &true)?;
+        // What is removed is overwritten, and the log is cut when it was copied.
+        set("secure_delete", &true)?;
+        set("journal_size_limit", &0)?;
         opening.wait(|| schema::prepare(&mut connection))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let owner = Owner::new(&folder.join("owners"))?;
@@ -118,6 +125,28 @@ impl Database {
     pub fn checkpoint(&self) {
         // Connections that are between two reads do not hinder it.
         self.writer().checkpoint();
+    }
+
+    /// Overwrites what removed runs have left in the file, in the index of words and in SQLite's log, and
+    /// shortens the file. `whole`: writes the whole file again, which takes seconds for a gigabyte; a small
+    /// file, and one of a version that did not overwrite, is always written again. Other processes can
+    /// read meanwhile. Blocks.
+    ///
+    /// # Errors
+    /// The database's error: another process writes, or the disk has no room for a second copy.
+    pub fn purge(&self, whole: bool) -> Result<(), StoreError> {
+        self.writer().purge(whole).map(|_| ())
+    }
+
+    /// Whether the file was never purged and a version wrote it that did not overwrite what it removed. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn is_unpurged(&self) -> Result<bool, StoreError> {
+        let mode = self.reading(|connection| {
+            connection.pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0))
+        });
+        mode.map(|mode| mode == 0)
     }
 
     /// Reads with a connection that writes nothing, again if another process holds the lock. Blocks: call

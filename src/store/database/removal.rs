@@ -108,7 +108,8 @@ impl Database {
     }
 
     /// Removes for good the runs that were deleted before `deleted_before_ms`, and those that exceed
-    /// the retention. Pinned runs and runs that a process plays stay. Blocks.
+    /// the retention. Pinned runs and runs that a process plays stay. [`purge`](Self::purge) overwrites what
+    /// they leave in the files. Blocks.
     ///
     /// # Errors
     /// The database's error.

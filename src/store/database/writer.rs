@@ -23,6 +23,10 @@ use crate::store::{AppendError, EventGroup};
 /// Most jobs in one transaction: it bounds how long one of them waits for the others.
 const MAX_JOBS: usize = 1_024;
 
+/// Bytes of a file that is always written again when runs were removed, since that takes less than a second:
+/// 64 MiB.
+const SMALL_FILE: i64 = 64 << 20;
+
 /// After this time without work the log of the database is copied into its file.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -46,6 +50,8 @@ enum Work {
     Index,
     /// The same, then copy the log of the database into its file.
     Checkpoint,
+    /// Overwrite what removed runs have left.
+    Purge { whole: bool },
 }
 
 struct Job {
@@ -102,6 +108,14 @@ impl Writer {
     /// process reads or writes at that moment, the copy is made later.
     pub fn checkpoint(&self) {
         let _ = self.finish(Work::Checkpoint);
+    }
+
+    /// Overwrites what removed runs have left: see [`Database::purge`].
+    ///
+    /// # Errors
+    /// It was not done, or not all of it.
+    pub fn purge(&self, whole: bool) -> Changed {
+        self.finish(Work::Purge { whole })
     }
 
     /// Makes a change and waits for it. Blocks its thread for as long as the disk needs, and as long as
@@ -180,7 +194,13 @@ impl WriterThread {
                     if others.iter().any(|job| matches!(job.work, Work::Checkpoint)) {
                         self.checkpoint("TRUNCATE");
                     }
-                    others.into_iter().for_each(|job| (job.done)(Ok(0)));
+                    for job in others {
+                        let done = match job.work {
+                            Work::Purge { whole } => self.purge(whole),
+                            _ => Ok(0),
+                        };
+                        (job.done)(done);
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.add_words();
@@ -226,7 +246,7 @@ impl WriterThread {
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let make = |job: &mut Job| match &mut job.work {
                 Work::Change { change, .. } => change(&transaction),
-                Work::Index | Work::Checkpoint => Ok(Ok(0)),
+                Work::Index | Work::Checkpoint | Work::Purge { .. } => Ok(Ok(0)),
             };
             let results = jobs.iter_mut().map(make).collect::<Result<Vec<_>, _>>()?;
             file.check()?;
@@ -246,6 +266,28 @@ impl WriterThread {
         if let Err(error) = words.write(&mut self.connection) {
             tracing::debug!("words were not added to the index: {error}");
         }
+    }
+
+    /// Overwrites what removed runs have left. The index of words keeps those of removed rows until its parts
+    /// are merged; a page of SQLite may keep a copy of a row that was moved, until the file is written again.
+    fn purge(&self, whole: bool) -> Changed {
+        let number = |name: &str| -> rusqlite::Result<i64> {
+            self.connection.pragma_query_value(None, name, |row| row.get(0))
+        };
+        self.lock.wait(|| {
+            self.file.check()?;
+            self.connection.execute_batch("INSERT INTO said (said) VALUES ('optimize')")?;
+            let bytes = number("page_count")?.saturating_mul(number("page_size")?);
+            let is_old = number("auto_vacuum")? == 0;
+            let sql = match whole || is_old || bytes <= SMALL_FILE {
+                true => "PRAGMA auto_vacuum = INCREMENTAL; VACUUM",
+                false => "PRAGMA incremental_vacuum",
+            };
+            self.connection.execute_batch(sql)?;
+            Ok::<_, StoreError>(())
+        })?;
+        self.checkpoint("TRUNCATE");
+        Ok(0)
     }
 
     /// Copies the log of the database into its file. What is in the log is stored already, so a

@@ -32,7 +32,7 @@ use crate::cluster::Cluster;
 use crate::cluster::rows::RowChange;
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
 use crate::host;
-use crate::host::models::LiveModels;
+use crate::host::models::{LiveCalls, LiveModels, endpoints_of};
 #[cfg(unix)]
 use crate::host::peers::Peer;
 use crate::host::prepare;
@@ -43,6 +43,7 @@ use crate::log::event::kind::{QuestionAnswered, QuestionId};
 use crate::log::event::{BoundaryId, Command, RunId};
 use crate::log::world::run_row::RunRow;
 use crate::run::questions::PeopleMode;
+use crate::scenario::catalogue::RequestedModel;
 use crate::screen::effect::{Export, LaunchRequest, RecordedSource, RequestId, RunBeginning};
 use crate::screen::keymap::key_of;
 use crate::screen::run::origin::RemoteRun;
@@ -338,11 +339,23 @@ impl Services {
         });
     }
 
-    /// Saves the operator's permission under this digest.
-    pub fn allow(&self, digest: &str, title: &str) {
-        if let Err(error) = self.trust.allow(digest, title) {
+    /// Saves the operator's permission under these digests.
+    pub fn allow(&self, digests: &[String], title: &str) {
+        if let Err(error) = self.trust.allow(digests, title) {
             let text = format!("allowed for now, but not saved: {error}");
             self.failed("trust", text);
+        }
+    }
+
+    /// Allows all that a run of this request needs: `--trust`.
+    pub fn allow_all(&self, request: &LaunchRequest) {
+        let endpoints = match &request.model {
+            RequestedModel::Scripted { .. } => None,
+            RequestedModel::Live(model) => endpoints_of(&request.scenario, model.as_deref()).ok(),
+        };
+        let calls = endpoints.as_ref().map(LiveCalls::Here);
+        if let Some(consent) = self.trust.needed_consent(&request.scenario, calls) {
+            self.allow(&consent.digests, &request.scenario.title);
         }
     }
 
@@ -481,7 +494,7 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Rerun(source) => services.rerun(source),
         Effect::Compare { request, runs } => compare(services, request, *runs),
         Effect::Resume { request, run } => services.resume(request, run),
-        Effect::Trust { digest, title } => services.allow(&digest, &title),
+        Effect::Trust { digests, title } => services.allow(&digests, &title),
         Effect::Command { run, command } => command_run(services, &run, command),
         Effect::Answer { run, id, digest, answer, remember } => {
             let (by, stood_ms) = (host::this_person(), 0);
@@ -638,7 +651,6 @@ mod tests {
     use super::*;
     use crate::engine::EngineSettings;
     use crate::net::ProxyMode;
-    use crate::scenario::catalogue::RequestedModel;
     use crate::scenario::{Scenario, ScenarioOrigin, load, shipped};
     use crate::screen::effect::{Contents, RequestId};
 
@@ -674,7 +686,7 @@ mod tests {
         for line in ["run sh -c df", "pass $RT_NEVER_SET to it as A", "call 127.0.0.1:7878"] {
             assert!(would.iter().any(|said| said.trim().starts_with(line)), "{line}: {would:?}");
         }
-        services.allow(&consent.digest, &scenario.title);
+        services.allow(&consent.digests, &scenario.title);
         services.start_now(request);
         let Some(EffectResult::Msg(Msg::StartFailed { text, .. })) = answers.recv().await else {
             panic!("it is started");

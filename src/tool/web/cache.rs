@@ -100,6 +100,17 @@ impl Cache {
         Some(Self::at(base.cache_dir().join("roundtable").join("pages")))
     }
 
+    /// Removes all pages. Blocking: removes files.
+    ///
+    /// # Errors
+    /// Any error of the file system.
+    pub fn clear(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// A cache in this folder, which must be used for nothing else.
     pub fn at(folder: PathBuf) -> Self {
         Self { folder, most_bytes: MAX_BYTES }

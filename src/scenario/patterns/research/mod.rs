@@ -170,6 +170,10 @@ impl Spec for ResearchSpec {
         "research"
     }
 
+    fn page_hosts(&self) -> &[String] {
+        &self.allowed_domains_execution
+    }
+
     fn max_time(&self) -> Duration {
         self.budget.max_seconds
     }

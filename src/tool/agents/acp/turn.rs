@@ -14,7 +14,7 @@ use crate::log::event::kind::{AgentStep, AttemptFailed, FailureClass, StepState,
 use crate::model::Listener;
 use crate::model::host::{AttemptProgress, PermissionRequest};
 use crate::net::json_rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
-use crate::net::redact::StreamRedactor;
+use crate::net::redact::{StreamRedactor, redact_forms};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::tools::agent::{AcpSpec, ActionKind, OutsideAgent};
 use crate::tool::ToolSettings;
@@ -185,7 +185,9 @@ impl Turn<'_> {
         if !heard.text.trim().is_empty() {
             heard.earlier.push(std::mem::take(&mut heard.text).trim().to_owned());
         }
-        let redacted = |text: &str| self.failures.redactor.redact_known(text).into_owned();
+        // Its tools are its own: their texts may have keys that this program does not know.
+        let redacted =
+            |text: &str| redact_forms(&self.failures.redactor.redact_known(text)).into_owned();
         let publish = |title: &Arc<str>, state, text: String| {
             let (id, title) = (id.as_str().into(), Arc::clone(title));
             let text = redacted(&text).into();

@@ -229,8 +229,7 @@ fn live_start_asks_about_foreign_file() {
     let request = dash.launch();
     assert_eq!(request.model, RequestedModel::Live(None));
     let would = vec!["It sends its goal and facts to api.example.com.".to_owned()];
-    let digest = "of the file and its programs".to_owned();
-    let consent = Consent { digest, would: would.clone(), not_kept: None };
+    let consent = consent(&would);
     dash.send(Msg::Untrusted { request: request.clone(), consent: consent.clone() });
     assert!(dash.screen().contains(&would[0]));
     dash.text("n");
@@ -238,11 +237,22 @@ fn live_start_asks_about_foreign_file() {
     dash.send(Msg::Untrusted { request: request.clone(), consent: consent.clone() });
     dash.text("y");
     match &dash.asked()[..] {
-        [Effect::Trust { digest, .. }, Effect::Start(again)] => {
-            assert_eq!(*digest, consent.digest, "what was shown is what is allowed");
+        [Effect::Trust { digests, .. }, Effect::Start(again)] => {
+            assert_eq!(*digests, consent.digests, "what was shown is what is allowed");
             assert_eq!(again.id, request.id);
         }
         other => panic!("{other:?}"),
+    }
+}
+
+/// A question about these actions.
+fn consent(would: &[String]) -> Consent {
+    Consent {
+        digests: vec!["of the file".to_owned(), "of a value".to_owned()],
+        scope: "this version of the file",
+        is_of_file: true,
+        would: would.to_vec(),
+        not_kept: None,
     }
 }
 
@@ -252,8 +262,8 @@ fn asking(cols: u16, rows: u16, would: &[&str]) -> Dash {
     let mut dash = Dash::over(80, 24, vec![own("mine.toml", text)], DisplaySettings::default());
     dash.press("Enter").send(Msg::Resize { cols, rows });
     let request = dash.launch();
-    let would = would.iter().map(|line| (*line).to_owned()).collect();
-    let consent = Consent { digest: request.scenario.hash.clone(), would, not_kept: None };
+    let would: Vec<String> = would.iter().map(|line| (*line).to_owned()).collect();
+    let consent = consent(&would);
     dash.send(Msg::Untrusted { request, consent });
     dash
 }
@@ -265,8 +275,8 @@ fn consent_says_why_not_kept() {
     assert!(screen.contains("Remembered for this version of the file."), "{screen}");
     dash.press("n Enter");
     let request = dash.launch();
-    let (digest, would) = ("of more than the file".to_owned(), vec!["run ./x.sh".to_owned()]);
-    let consent = Consent { digest, would, not_kept: None };
+    let scope = "this version of the file and of its programs";
+    let consent = Consent { scope, ..consent(&["run ./x.sh".to_owned()]) };
     dash.send(Msg::Untrusted { request: request.clone(), consent: consent.clone() });
     let screen = dash.screen();
     assert!(screen.contains("this version of the file and of its programs."), "{screen}");
