@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 
 use super::args::{FlagArg, boundary};
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{Initiator, LimitChange, QuestionId};
+use crate::log::event::kind::{Initiator, LimitChange, QuestionId, ToolLimits};
 use crate::log::event::{BoundaryId, Command, World};
+use crate::log::world::Projection;
+use crate::scenario::patterns::has_boundary;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use crate::screen::form::fields::MAX_TEXT_BYTES;
 
@@ -41,8 +43,8 @@ pub enum CtlAction {
         /// The tool; llm is the model
         #[arg(value_name = "TOOL")]
         tool: String,
-        /// latency=800 (milliseconds), errors=20 or errors=20:503 (percent and status), hang, malformed or
-        /// reset
+        /// latency or latency=800 (milliseconds), errors, errors=20 or errors=20:503 (percent and status), hang,
+        /// malformed or reset
         #[arg(value_name = "FAULT", value_parser = fault)]
         fault: InjectedFault,
         /// Remove the fault of this kind
@@ -122,14 +124,13 @@ pub(super) fn fault(text: &str) -> Result<InjectedFault, String> {
                 .ok()
                 .filter(|percent| (1..=100).contains(percent))
                 .ok_or("the share is from 1 to 100 percent")?;
-            let status = u16::try_from(number(status)?).map_err(|_| "no such status")?;
+            let status = u16::try_from(number(status)?)
+                .ok()
+                .filter(|status| (400..=599).contains(status))
+                .ok_or("the status is from 400 to 599")?;
             Ok(InjectedFault::Errors { percent, status })
         }
-        (Some(FaultKind::Latency), None) => Ok(InjectedFault::Latency { ms: 1_000 }),
-        (Some(FaultKind::Errors), None) => Ok(InjectedFault::Errors { percent: 50, status: 503 }),
-        (Some(FaultKind::Hang), None) => Ok(InjectedFault::Hang),
-        (Some(FaultKind::Malformed), None) => Ok(InjectedFault::Malformed),
-        (Some(FaultKind::Reset), None) => Ok(InjectedFault::Reset),
+        (Some(kind), None) => Ok(InjectedFault::of(kind)),
         (Some(kind), Some(_)) => Err(format!("{} takes no value", kind.word())),
         (None, _) => {
             let words = FaultKind::ALL.map(|kind| kind.word()).join(", ");
@@ -182,14 +183,16 @@ impl CtlAction {
     }
 }
 
-/// Checks that the run has the flag or tool of a command.
+/// Checks that a command can have an effect in this run.
 ///
 /// # Errors
-/// It has none of this name, or another program plays it.
+/// Why not: the run has no such flag, tool, limit or boundary, its pattern does not take the command, or another
+/// program plays it.
 pub(super) fn check(command: &Command, world: &World) -> Result<(), String> {
     if world.observed().is_some() && !matches!(command, Command::Cancel) {
         return Err("another program plays the run: it is only watched".to_owned());
     }
+    let pattern = world.head.as_ref().map_or("", |head| head.plan.name());
     let tool = match command {
         Command::SetFlag { flag, .. } => {
             let flags = &world.settings.flags;
@@ -203,17 +206,80 @@ pub(super) fn check(command: &Command, world: &World) -> Result<(), String> {
         Command::Message { .. } if world.session().is_none() => {
             return Err("only teams and swarms take messages".to_owned());
         }
+        Command::SetParallel { .. }
+            if !world.projection().is_some_and(Projection::limits_tasks) =>
+        {
+            return Err(format!("{pattern}: only an orchestrator has a number of tasks at a time"));
+        }
+        Command::StepRound if world.projection().is_some_and(|it| it.tool_load().is_some()) => {
+            return Err(format!("{pattern}: it has no rounds; step passes one boundary"));
+        }
+        Command::Break { at, .. } if !has_boundary(pattern, at.as_str()) => {
+            return Err(format!("{pattern}: it has no boundary {}", at.as_str()));
+        }
+        Command::WithdrawApproval { id, .. }
+            if !world.questions.remembered().iter().any(|it| it.id == *id) =>
+        {
+            return Err(format!("the run remembers no approval of {id}"));
+        }
         Command::Inject { tool, .. }
         | Command::RemoveFault { tool, .. }
         | Command::Breaker { tool, .. }
         | Command::SetLimit { tool, .. } => tool,
         _ => return Ok(()),
     };
-    let tools = world.head.iter().flat_map(|head| &head.tools);
-    let names: Vec<&str> = tools.map(|tool| tool.name.as_str()).collect();
-    match names.contains(&tool.as_str()) {
-        true => Ok(()),
-        false => Err(format!("no tool {tool}: it has {}", names.join(", "))),
+    let Some(row) = world.tools.get(tool.as_str()) else {
+        let names: Vec<&str> = world.tools.rows().iter().map(|row| row.name().as_str()).collect();
+        return Err(format!("no tool {tool}: it has {}", names.join(", ")));
+    };
+    match command {
+        Command::Inject { .. } if row.head.is_person() => {
+            Err(format!("{tool} is a person: a fault has no effect"))
+        }
+        Command::RemoveFault { kind, .. } if row.faults.iter().all(|it| it.kind() != *kind) => {
+            Err(format!("{tool} has no fault {}", kind.word()))
+        }
+        Command::Breaker { .. } if row.head.limits.breaker.is_none() => {
+            Err(format!("{tool} has no breaker"))
+        }
+        Command::SetLimit { change, .. } => match missing_for(*change, &row.head.limits) {
+            Some(missing) => Err(format!("{tool} has no {missing}: the limit has no effect")),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// What a tool would need for this limit and does not have.
+fn missing_for(change: LimitChange, limits: &ToolLimits) -> Option<&'static str> {
+    let window = limits.breaker.map(|breaker| breaker.window);
+    match change {
+        LimitChange::RetryPercent(_) | LimitChange::RetryMin(_) => {
+            limits.retry_budget.is_none().then_some("retry budget")
+        }
+        LimitChange::OpenForMs(_) | LimitChange::ProbePermits(_) => {
+            window.is_none().then_some("breaker")
+        }
+        LimitChange::FailThreshold(_) | LimitChange::BreakerMode(_) => {
+            (!matches!(window, Some(None))).then_some("breaker that counts failures in a row")
+        }
+        LimitChange::WindowSize(_) | LimitChange::MinCalls(_) | LimitChange::FailureRate(_) => {
+            (!matches!(window, Some(Some(_)))).then_some("breaker with a window")
+        }
+        LimitChange::SlowCallMs(_) | LimitChange::SlowRate(_) => {
+            let slow = window.flatten().and_then(|window| window.slow_call_ms);
+            slow.is_none().then_some("breaker with slow_call_ms")
+        }
+        LimitChange::MaxWaitMs(_) => limits.bulkhead.is_none().then_some("bulkhead"),
+        LimitChange::TimeoutMs(_)
+        | LimitChange::MaxAttempts(_)
+        | LimitChange::WaitMs(_)
+        | LimitChange::Jitter(_)
+        | LimitChange::Idempotent(_)
+        | LimitChange::MaxInFlight(_)
+        | LimitChange::SafeMode(_)
+        | LimitChange::AllowPartial(_)
+        | LimitChange::CacheTtlMs(_) => None,
     }
 }
 
@@ -232,7 +298,19 @@ mod tests {
         ] {
             assert_eq!(fault(text), Ok(expected), "{text}");
         }
-        for wrong in ["", "slow", "hang=1", "errors=0", "errors=101", "errors=5:x", "latency=-1"] {
+        for kind in FaultKind::ALL {
+            assert_eq!(fault(kind.word()), Ok(InjectedFault::of(kind)));
+        }
+        for wrong in [
+            "",
+            "slow",
+            "hang=1",
+            "errors=0",
+            "errors=101",
+            "errors=5:x",
+            "errors=5:200",
+            "latency=-1",
+        ] {
             assert!(fault(wrong).is_err(), "{wrong}");
         }
         assert_eq!(limit("max_in_flight=4"), Ok(LimitChange::MaxInFlight(4)));

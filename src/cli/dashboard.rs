@@ -55,7 +55,7 @@ use crate::watch::hub::StartRun;
 use crate::words::format;
 use crate::words::patterns::words_of;
 use crate::words::styled::StyledLine;
-use crate::words::verdict::stop_lead;
+use crate::words::verdict::stop_line;
 
 /// Id of the run that the command line starts; no request of the dashboard has this number.
 const FROM_COMMAND_LINE: RequestId = RequestId(u64::MAX);
@@ -474,7 +474,7 @@ fn summary_line(world: &World, is_left: bool, paint: &StreamStyle) -> String {
     if let Some(closed) =
         world.progress.closed.as_ref().filter(|closed| !said(closed.reason.class()))
     {
-        line = format!("{line}  {}", stop_lead(world, closed));
+        line = format!("{line}  {}", visible(&stop_line(world, closed)));
     }
     let totals = words_of(world).map(|words| words.summary(world)).unwrap_or_default();
     line.push_str(&paint.line(&StyledLine { parts: totals, label: None }));

@@ -20,7 +20,7 @@ use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
 use super::output::RunWriter;
 use super::people;
-use super::people::PeopleArg;
+use super::people::{PeopleArg, QuestionContext};
 use super::streams::{print, print_message, refuse};
 use crate::base::refused::Refused;
 use crate::base::visible::{REASON_CHARS, visible_within};
@@ -303,7 +303,7 @@ async fn follow<W: Write>(
                 warn(NOBODY_ANSWERS);
             }
             if drive.people == Some(PeopleArg::Ask) {
-                open.lock().unwrap_or_else(PoisonError::into_inner).follow(&event.kind);
+                open.lock().unwrap_or_else(PoisonError::into_inner).follow(&event.kind, &world);
             }
             if let Some(at) = manual_pause_at(&event, &hand) {
                 let lines = lines.get_or_insert_with(stdin_lines);
@@ -406,19 +406,28 @@ type StdinLines = Arc<tokio::sync::Mutex<lines::Receiver<String>>>;
 /// The questions of a run, as far as its events were read.
 #[derive(Default)]
 pub(super) struct OpenQuestions {
-    /// Each with whether it was printed.
-    asked: BTreeMap<QuestionId, (Arc<QuestionAsked>, bool)>,
+    asked: BTreeMap<QuestionId, KnownQuestion>,
     /// How the others ended, for lines that come too late.
     ended: BTreeMap<QuestionId, String>,
 }
 
 type AskedQuestions = Arc<Mutex<OpenQuestions>>;
 
+/// A question that is open.
+struct KnownQuestion {
+    asked: Arc<QuestionAsked>,
+    context: QuestionContext,
+    printed: bool,
+}
+
 impl OpenQuestions {
-    pub(super) fn follow(&mut self, kind: &EventKind) {
+    /// Processes an event; `world` includes it.
+    pub(super) fn follow(&mut self, kind: &EventKind, world: &World) {
         match kind {
             EventKind::QuestionAsked(asked) if !asked.by_rule => {
-                self.asked.insert(asked.id, (Arc::clone(asked), false));
+                let (id, context) = (asked.id, QuestionContext::of(world, asked));
+                let asked = Arc::clone(asked);
+                self.asked.insert(id, KnownQuestion { asked, context, printed: false });
             }
             EventKind::QuestionAnswered(answered) => {
                 self.end(answered.id, &QuestionEnd::Answered(Arc::clone(answered)));
@@ -431,14 +440,14 @@ impl OpenQuestions {
     }
 
     fn end(&mut self, id: QuestionId, end: &QuestionEnd) {
-        if let Some((asked, _)) = self.asked.remove(&id) {
-            self.ended.insert(id, question::end_text(&asked, end));
+        if let Some(known) = self.asked.remove(&id) {
+            self.ended.insert(id, question::end_text(&known.asked, end));
         }
     }
 
     /// Those that are open.
     pub(super) fn open(&self) -> Vec<&QuestionAsked> {
-        self.asked.values().map(|(asked, _)| &**asked).collect()
+        self.asked.values().map(|known| &*known.asked).collect()
     }
 
     /// A question that is open.
@@ -447,10 +456,15 @@ impl OpenQuestions {
     /// How it ended, or that there is none.
     pub(super) fn get(&self, id: QuestionId) -> Result<Arc<QuestionAsked>, String> {
         match (self.asked.get(&id), self.ended.get(&id)) {
-            (Some((asked, _)), _) => Ok(Arc::clone(asked)),
+            (Some(known), _) => Ok(Arc::clone(&known.asked)),
             (None, Some(how)) => Err(format!("{id} is not open any more: {how}")),
             (None, None) => Err(format!("{id} is not open")),
         }
+    }
+
+    /// What a question that is open does not say itself.
+    pub(super) fn context_of(&self, id: QuestionId) -> QuestionContext {
+        self.asked.get(&id).map(|known| known.context.clone()).unwrap_or_default()
     }
 
     /// How a question ended.
@@ -460,7 +474,7 @@ impl OpenQuestions {
 
     /// Whether one was not printed.
     fn has_new(&self) -> bool {
-        self.asked.values().any(|(_, printed)| !printed)
+        self.asked.values().any(|known| !known.printed)
     }
 }
 
@@ -468,9 +482,10 @@ impl OpenQuestions {
 async fn print_when_live(run: RunHandle, of_session: bool, open: AskedQuestions) {
     if run.wait_until_live().await.is_ok() {
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
-        for (asked, printed) in open.asked.values_mut() {
-            if !mem::replace(printed, true) {
-                people::print_question(asked, of_session.then(|| run.id()));
+        for known in open.asked.values_mut() {
+            if !mem::replace(&mut known.printed, true) {
+                let run = of_session.then(|| run.id());
+                people::print_question(&known.asked, &known.context, run);
             }
         }
     }

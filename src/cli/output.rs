@@ -152,7 +152,7 @@ impl<W: Write> RunWriter<W> {
         if !outcome.stop_reason.is_success() {
             let source = world.head.as_ref().and_then(|head| head.launch.as_ref());
             let file = source.and_then(|launch| launch.source.file.as_deref());
-            let why = outcome.error.as_deref().map(|why| format!("\n{why}")).unwrap_or_default();
+            let why = world.stop_cause().map(|why| format!("\n{why}")).unwrap_or_default();
             let lead = world.progress.closed.as_deref().map(|closed| stop_lead(world, closed));
             let lead = lead.unwrap_or_else(|| outcome.stop_reason.phrase().into_owned());
             let (run, id) = (&outcome.run_id, &outcome.stop_reason);

@@ -13,7 +13,7 @@ use crate::host;
 use crate::log::event::kind::{
     Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
 };
-use crate::log::event::{Command, RunId};
+use crate::log::event::{Command, RunId, World};
 use crate::run::questions::PeopleMode;
 use crate::scenario::spec::InDoubt;
 use crate::words::question;
@@ -64,27 +64,61 @@ pub(super) fn person_at(protocol: &str, client: Option<&str>) -> AnsweredBy {
     }
 }
 
+/// Length limit of the first line of a question whose text has lines of its own, in characters.
+const FIRST_CHARS: usize = 200;
+
 /// Length limit of each part of a printed question, in characters: as much as the card shows.
 const PART_CHARS: usize = 256 * 1024;
 
+/// What a question does not say itself, but the run in which it is open.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QuestionContext {
+    /// The agent, role or task that asks. `None`: the run asks, or the question says it.
+    pub by: Option<String>,
+    /// The goal of the run.
+    goal: String,
+}
+
+impl QuestionContext {
+    /// The context of a question that is open.
+    pub(super) fn of(world: &World, asked: &QuestionAsked) -> Self {
+        let goal = world.head.as_ref().map(|head| head.goal.trim().to_owned());
+        Self { by: question::named_asker(world, asked), goal: goal.unwrap_or_default() }
+    }
+}
+
 /// Prints a question whole, and a line that answers it. `run`: the run that a line has to name, in a
 /// session.
-pub fn print_question(asked: &QuestionAsked, run: Option<&RunId>) {
+pub(super) fn print_question(
+    asked: &QuestionAsked,
+    context: &QuestionContext,
+    run: Option<&RunId>,
+) {
     let (id, mut answer) = (asked.id, example(asked));
     if let Some(run) = run {
         answer["run"] = run.as_str().into();
     }
-    question_lines(asked).iter().for_each(|line| print_message(line));
+    question_lines(asked, context).iter().for_each(|line| print_message(line));
     print_message(&format!("{id}: {}, such as {answer}", asked.subject.expected()));
 }
 
 /// A question whole, a line for each part.
-pub(super) fn question_lines(asked: &QuestionAsked) -> Vec<String> {
-    let what = visible_within(&question::about(&asked.subject), REASON_CHARS);
+pub(super) fn question_lines(asked: &QuestionAsked, context: &QuestionContext) -> Vec<String> {
+    // What has a line of its own is shortened in the first one.
+    let most = match &asked.subject {
+        Subject::ToolCall { .. } | Subject::Agent { .. } | Subject::Permission { .. } => {
+            FIRST_CHARS
+        }
+        Subject::Turn { .. } | Subject::Input { .. } => FIRST_CHARS,
+        _ => PART_CHARS,
+    };
+    let what = visible_within(&question::about(&asked.subject), most);
     let id = asked.id;
-    let mut lines = vec![format!("{id} for {}: {what}", asked.who)];
+    let by =
+        context.by.as_deref().map(|by| format!(", asked by {}", visible_within(by, REASON_CHARS)));
+    let mut lines = vec![format!("{id} for {}{}: {what}", asked.who, by.unwrap_or_default())];
     lines.extend(
-        parts(asked)
+        parts(asked, context)
             .into_iter()
             .map(|(part, text)| format!("{id} {part}: {}", visible_within(&text, PART_CHARS))),
     );
@@ -116,8 +150,17 @@ fn has_no_fields(schema: &Value) -> bool {
     schema.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty)
 }
 
+/// The fields of a contribution, for a person who has a seat.
+const SEAT_FIELDS: &str = "stance (go, caution or block), confidence (a number from 0 to 1), summary (a text), \
+                           actions (a list with at least one text)";
+
 /// What a person decides on: each part of the question with its name.
-fn parts(asked: &QuestionAsked) -> Vec<(&'static str, String)> {
+fn parts(asked: &QuestionAsked, context: &QuestionContext) -> Vec<(&'static str, String)> {
+    let goal = |parts: &mut Vec<_>| {
+        if !context.goal.is_empty() {
+            parts.push(("goal", context.goal.clone()));
+        }
+    };
     let mut parts = match &asked.subject {
         Subject::ToolCall { args, effects, .. } => {
             vec![("arguments", args.to_string()), ("effects", effects.phrase().to_owned())]
@@ -129,16 +172,29 @@ fn parts(asked: &QuestionAsked) -> Vec<(&'static str, String)> {
             text.lines().map(|line| ("question", line.to_owned())).collect()
         }
         Subject::Turn { request, .. } => vec![("message", request.to_string())],
-        Subject::Decision { stances, .. } => vec![("stances", stances.to_string())],
+        Subject::Decision { stances, .. } => {
+            let mut parts = Vec::new();
+            goal(&mut parts);
+            parts.push(("stances", stances.to_string()));
+            parts
+        }
+        Subject::Seat { .. } => {
+            let mut parts = Vec::new();
+            goal(&mut parts);
+            parts.push(("fields", SEAT_FIELDS.to_owned()));
+            parts
+        }
         Subject::Input { text, parameters, .. } => {
             vec![("question", text.to_string()), ("schema", parameters.to_string())]
         }
         Subject::Tools { tools, .. } => {
             tools.iter().map(|it| ("tool", format!("{}: {}", it.name, it.text))).collect()
         }
-        Subject::InDoubt { .. } | Subject::Seat { .. } | Subject::Budget(_) => Vec::new(),
+        Subject::InDoubt { .. } | Subject::Budget(_) => Vec::new(),
     };
-    parts.extend(asked.why.as_ref().map(|why| ("why", why.to_string())));
+    // A seat is asked again where its contribution was refused.
+    let why = if matches!(asked.subject, Subject::Seat { .. }) { "refused" } else { "why" };
+    parts.extend(asked.why.as_ref().map(|text| (why, text.to_string())));
     let choices = asked.subject.choices();
     if !choices.is_empty() {
         parts.push(("choices", choices.join(", ")));
@@ -319,7 +375,7 @@ mod tests {
             due_ms: Some(now_ms() + 3_600_000),
             otherwise: Otherwise::Deny,
         };
-        let parts = parts(&asked);
+        let parts = parts(&asked, &QuestionContext::default());
         let names: Vec<_> = parts.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["arguments", "effects", "why", "deadline"]);
         assert!(parts[0].1.contains(&long));

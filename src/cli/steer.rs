@@ -2,7 +2,7 @@
 //! of a cluster. Both get the commands of the dashboard, and both log them (`command.taken`) before they
 //! take effect, so what became of a command is read from the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::exit::Exit;
 use super::headless::OpenQuestions;
 #[cfg(all(unix, feature = "store"))]
 use super::kept;
-use super::people::{parse_answer, question_lines};
+use super::people::{QuestionContext, parse_answer, question_lines};
 use super::streams::{print, print_message, refuse};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
@@ -277,7 +277,8 @@ async fn why_not_played(name: &str, asked: Option<QuestionId>) -> Option<Refused
     if let Some(id) = asked {
         let mut questions = OpenQuestions::default();
         let events = events_before(&database, run, Seq(u64::MAX)).await;
-        events.iter().for_each(|event| questions.follow(&event.kind));
+        let world = World::new();
+        events.iter().for_each(|event| questions.follow(&event.kind, &world));
         if let Some(how) = questions.end_of(id) {
             return Some(Refused::new(format!("{id} is not open any more: {}", visible(how))));
         }
@@ -298,6 +299,9 @@ async fn why_not_played(_name: &str, _asked: Option<QuestionId>) -> Option<Refus
     None
 }
 
+/// How the warning of a run begins that it has refused an answer; the id of the question follows.
+const REFUSED: &str = "an answer to ";
+
 /// A run that a command steers, folded from its log.
 pub(super) struct SteeredRun {
     link: RunLink,
@@ -305,8 +309,114 @@ pub(super) struct SteeredRun {
     log: SteeredLog,
     world: World,
     questions: OpenQuestions,
-    /// The number of the first answer to each question: the one that counts.
-    answers: BTreeMap<QuestionId, u64>,
+    answers: TakenAnswers,
+}
+
+/// What became of the answers that a run has taken.
+#[derive(Default)]
+struct TakenAnswers {
+    /// Those to open questions of which nothing has become yet, in the order in which they were taken.
+    pending: BTreeMap<QuestionId, VecDeque<(u64, QuestionAnswered)>>,
+    /// The number of the answer that counted, of each question that has ended; `None`: none of them did.
+    counted: BTreeMap<QuestionId, Option<u64>>,
+    /// Why answers were refused, by their numbers.
+    refused: BTreeMap<u64, String>,
+    /// The questions for the contribution of a seat: what became of the contribution, once that is known.
+    seats: BTreeMap<QuestionId, (Subject, Option<SeatEnd>)>,
+}
+
+/// What became of the contribution of a person who has a seat.
+enum SeatEnd {
+    Accepted,
+    /// It was refused, and this question asks for another one.
+    Refused(String, QuestionId),
+}
+
+/// What became of an answer.
+enum AnswerEnd {
+    /// It counts.
+    Counted,
+    /// It was refused; this question is open.
+    Refused(String, QuestionId),
+    /// The question has ended without it.
+    Late,
+}
+
+impl TakenAnswers {
+    fn follow(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::CommandTaken { command, place, .. } => {
+                if let Command::Answer(answered) = &**command
+                    && !self.counted.contains_key(&answered.id)
+                {
+                    let answered = QuestionAnswered::clone(answered);
+                    self.pending.entry(answered.id).or_default().push_back((*place, answered));
+                }
+            }
+            EventKind::QuestionAsked(asked) if matches!(asked.subject, Subject::Seat { .. }) => {
+                let before =
+                    self.seats.values_mut().rfind(|(subject, _)| *subject == asked.subject);
+                if let (Some(why), Some((_, end))) = (&asked.why, before) {
+                    *end = Some(SeatEnd::Refused(why.to_string(), asked.id));
+                }
+                self.seats.insert(asked.id, (asked.subject.clone(), None));
+            }
+            // What the table does next is not to ask again.
+            EventKind::Pattern(_) | EventKind::RunClosed(_) => {
+                for (id, (_, end)) in &mut self.seats {
+                    if self.counted.contains_key(id) {
+                        end.get_or_insert(SeatEnd::Accepted);
+                    }
+                }
+            }
+            EventKind::QuestionAnswered(by) => {
+                let pending = self.pending.remove(&by.id).unwrap_or_default();
+                let is_it = |(_, taken): &&(u64, QuestionAnswered)| {
+                    (&taken.by, &taken.answer) == (&by.by, &by.answer)
+                };
+                self.counted.insert(by.id, pending.iter().find(is_it).map(|(place, _)| *place));
+            }
+            EventKind::QuestionWithdrawn { id, .. } => {
+                self.pending.remove(id);
+                self.counted.insert(*id, None);
+            }
+            EventKind::Warning { text } => {
+                // The answers to a question are judged in the order in which they were taken.
+                let said =
+                    text.strip_prefix(REFUSED).and_then(|rest| rest.split_once(" was refused: "));
+                let said = said.and_then(|(id, why)| Some((id.parse::<QuestionId>().ok()?, why)));
+                if let Some((id, why)) = said
+                    && let Some((place, _)) =
+                        self.pending.get_mut(&id).and_then(VecDeque::pop_front)
+                {
+                    self.refused.insert(place, why.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What became of this answer to a question; `None`: nothing yet.
+    fn end_of(&self, id: QuestionId, place: u64) -> Option<AnswerEnd> {
+        if let Some(why) = self.refused.get(&place) {
+            return Some(AnswerEnd::Refused(why.clone(), id));
+        }
+        if !self.is_counted(id, place)? {
+            return Some(AnswerEnd::Late);
+        }
+        match self.seats.get(&id) {
+            Some((_, None)) => None,
+            Some((_, Some(SeatEnd::Refused(why, next)))) => {
+                Some(AnswerEnd::Refused(why.clone(), *next))
+            }
+            Some((_, Some(SeatEnd::Accepted))) | None => Some(AnswerEnd::Counted),
+        }
+    }
+
+    /// Whether the question has ended with this answer; `None`: it has not ended.
+    fn is_counted(&self, id: QuestionId, place: u64) -> Option<bool> {
+        self.counted.get(&id).map(|counted| *counted == Some(place))
+    }
 }
 
 impl SteeredRun {
@@ -322,7 +432,7 @@ impl SteeredRun {
     pub(super) async fn open(link: RunLink, run: RunId) -> Result<Self, Refused> {
         let log = link.log(&run).await?;
         let (world, questions) = (World::new(), OpenQuestions::default());
-        let answers = BTreeMap::new();
+        let answers = TakenAnswers::default();
         let mut opened = Self { link, run, log, world, questions, answers };
         loop {
             match opened.next().await? {
@@ -349,34 +459,46 @@ impl SteeredRun {
             }
             for event in events {
                 self.world.apply(event);
-                self.questions.follow(&event.kind);
-                if let EventKind::CommandTaken { command, place, .. } = &event.kind
-                    && let Command::Answer(answered) = &**command
-                {
-                    self.answers.entry(answered.id).or_insert(*place);
-                }
+                self.questions.follow(&event.kind, &self.world);
+                self.answers.follow(&event.kind);
             }
         }
         Ok(step)
     }
 
-    /// Sends a command and waits until the run has taken it, and, if it is an answer, until the question has
-    /// ended. `None`: it is sent, and the run has not taken it yet.
-    async fn send(&mut self, command: &Command) -> Result<Option<TakenCommand>, Refused> {
+    /// Sends a command and waits until the run has taken it. Returns who sent it, as the log has it; `None`: it is
+    /// sent, and the run has not taken it yet.
+    async fn send(&mut self, command: &Command) -> Result<Option<String>, Refused> {
         let place = self.link.send(&self.run, command).await?;
-        let asked = match command {
-            Command::Answer(answered) => Some(answered.id),
+        let taken = self.until(|_, event| match &event.kind {
+            EventKind::CommandTaken { by, place: taken, .. } if *taken == place => Some(by.clone()),
             _ => None,
-        };
-        let taken = timeout(TAKEN, self.until_taken(place, asked)).await;
-        taken.map_or(Ok(None), |taken| taken.map(Some))
+        });
+        timeout(TAKEN, taken).await.map_or(Ok(None), |taken| taken.map(Some))
+    }
+
+    /// Reads the log until this is found.
+    async fn until<T>(
+        &mut self,
+        mut found: impl FnMut(&TakenAnswers, &Event) -> Option<T>,
+    ) -> Result<T, Refused> {
+        loop {
+            let events = match self.next().await? {
+                LogStep::Events(events) => events,
+                LogStep::UpToDate => continue,
+                LogStep::Ended => return Err(Refused::new(format!("{} has ended", self.run))),
+            };
+            if let Some(found) = events.iter().find_map(|event| found(&self.answers, event)) {
+                return Ok(found);
+            }
+        }
     }
 
     /// Answers a question, and returns how it ended. `None`: the answer is sent, and the run has not taken it
     /// yet.
     ///
     /// # Errors
-    /// It is no answer, the question is not open, or another answer was first.
+    /// It is no answer, a rule refuses it, the question is not open, or another answer was first.
     pub(super) async fn answer(
         &mut self,
         id: QuestionId,
@@ -390,63 +512,52 @@ impl SteeredRun {
         }
         let (digest, stood_ms, remember) = (Arc::clone(&asked.digest), 0, false);
         let answered = QuestionAnswered { id, digest, by, answer, stood_ms, remember };
-        match self.send(&Command::Answer(Box::new(answered))).await {
-            Ok(Some(taken)) => {
-                // It has ended: by this answer, or by one that was first.
-                let how = visible(self.questions.end_of(id).unwrap_or_default());
-                match taken.is_own {
-                    true => Ok(Some(how.into_owned())),
-                    false => {
-                        let why = format!("{id} is not open any more: {how}");
-                        Err((Refused::new(why), Exit::Stopped))
-                    }
-                }
+        let command = Command::Answer(Box::new(answered));
+        let place = match self.link.send(&self.run, &command).await {
+            Ok(place) => place,
+            Err(why) => return Err((explained(why, &self.run, Some(id)).await, Exit::Stopped)),
+        };
+        let ended = match timeout(TAKEN, self.until(|taken, _| taken.end_of(id, place))).await {
+            Ok(Ok(ended)) => ended,
+            // It may have taken the answer and ended before its log was read to the end.
+            Ok(Err(why)) => match self.stored_end_of(id, place).await {
+                Some(ended) => ended,
+                None => return Err((explained(why, &self.run, Some(id)).await, Exit::Stopped)),
+            },
+            Err(_) if self.answers.is_counted(id, place) == Some(true) => AnswerEnd::Counted,
+            Err(_) => return Ok(None),
+        };
+        let how = visible(self.questions.end_of(id).unwrap_or_default());
+        match ended {
+            AnswerEnd::Counted => Ok(Some(how.into_owned())),
+            AnswerEnd::Refused(why, open) => {
+                let why = format!("the answer to {id} was refused: {}", visible(&why));
+                let help = format!("{open} is open: answer it again");
+                Err((Refused::new(why).help(help), Exit::Stopped))
             }
-            Ok(None) => Ok(None),
-            Err(why) => Err((explained(why, &self.run, Some(id)).await, Exit::Stopped)),
-        }
-    }
-
-    async fn until_taken(
-        &mut self,
-        number: u64,
-        asked: Option<QuestionId>,
-    ) -> Result<TakenCommand, Refused> {
-        let (mut by, mut has_ended, mut was_late) = (None, asked.is_none(), false);
-        loop {
-            let events = match self.next().await? {
-                LogStep::Events(events) => events,
-                LogStep::UpToDate => continue,
-                LogStep::Ended => return Err(Refused::new(format!("{} has ended", self.run))),
-            };
-            for event in events {
-                match &event.kind {
-                    EventKind::CommandTaken { by: who, place, .. } if *place == number => {
-                        by = Some(who.clone());
-                        was_late = has_ended && asked.is_some();
-                    }
-                    EventKind::QuestionAnswered(it) => has_ended |= Some(it.id) == asked,
-                    EventKind::QuestionWithdrawn { id, .. } => has_ended |= Some(*id) == asked,
-                    EventKind::Warning { text } if by.is_some() && asked.is_some() => {
-                        return Err(Refused::new(text.clone()));
-                    }
-                    _ => {}
-                }
-            }
-            if let Some(by) = by.take_if(|_| has_ended) {
-                let first = asked.and_then(|id| self.answers.get(&id));
-                let is_own = !was_late && first.is_none_or(|first| *first == number);
-                return Ok(TakenCommand { by, is_own });
+            AnswerEnd::Late => {
+                Err((Refused::new(format!("{id} is not open any more: {how}")), Exit::Stopped))
             }
         }
     }
-}
 
-/// A command that its run has taken.
-struct TakenCommand {
-    by: String,
-    /// Whether it is the one that had effect, if it is an answer.
-    is_own: bool,
+    /// What became of an answer, by the log in the store.
+    #[cfg(all(unix, feature = "store"))]
+    async fn stored_end_of(&mut self, id: QuestionId, place: u64) -> Option<AnswerEnd> {
+        let events = events_before(&kept::open().ok()?, &self.run, Seq(u64::MAX)).await;
+        (self.questions, self.answers) = Default::default();
+        for event in &events {
+            self.questions.follow(&event.kind, &self.world);
+            self.answers.follow(&event.kind);
+        }
+        self.answers.end_of(id, place)
+    }
+
+    /// Runs are not kept.
+    #[cfg(not(all(unix, feature = "store")))]
+    async fn stored_end_of(&mut self, _: QuestionId, _: u64) -> Option<AnswerEnd> {
+        None
+    }
 }
 
 /// Runs `roundtable ctl`.
@@ -460,8 +571,8 @@ pub async fn ctl(args: CtlArgs) -> Exit {
         return refuse(&Refused::new(format!("{}: {}", run.run, visible(&why))), Exit::Usage);
     }
     match run.send(&command).await {
-        Ok(Some(taken)) => {
-            let by = visible_within(&taken.by, REASON_CHARS);
+        Ok(Some(by)) => {
+            let by = visible_within(&by, REASON_CHARS);
             print(&format!("{}: {by} {}\n", run.run, visible(&command_words(&command))), Exit::Ok)
         }
         Ok(None) => not_taken(&run.run),
@@ -536,7 +647,8 @@ fn print_open(run: &SteeredRun, id: Option<QuestionId>) -> Exit {
             let text = |asked: &&&QuestionAsked| {
                 let expected = asked.subject.expected();
                 let how = format!("{}: {expected}: {}", asked.id, options(&asked.subject));
-                question_lines(asked).join("\n") + "\n" + &how + "\n"
+                let context = QuestionContext::of(&run.world, asked);
+                question_lines(asked, &context).join("\n") + "\n" + &how + "\n"
             };
             print(&wanted.iter().map(text).collect::<Vec<_>>().join("\n"), Exit::Ok)
         }

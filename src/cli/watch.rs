@@ -44,7 +44,7 @@ use crate::watch::child::{
 use crate::watch::hub::{Hub, HubInput, HubReport, StartRun};
 use crate::watch::{ReceiverAddress, TOKEN_HEADER, serve};
 use crate::words::format::count_noun;
-use crate::words::verdict::run_lead;
+use crate::words::verdict::run_stop_line;
 
 /// Arguments of `roundtable watch`.
 #[derive(Debug, Clone, Args)]
@@ -648,8 +648,8 @@ fn summary(world: &World) -> String {
     let (Some(head), Some(closed)) = (&world.head, &world.progress.closed) else {
         return String::new();
     };
-    let lead = run_lead(world, closed);
-    let mut text = format!("{} {}: {lead}", head.run, visible(&head.title));
+    let end = run_stop_line(world, closed);
+    let mut text = format!("{} {}: {}", head.run, visible(&head.title), visible(&end));
     if let Some(words) = crate::words::patterns::words_of(world) {
         let table = words.closing().table;
         for line in table.lines().filter(|line| !line.is_empty()) {

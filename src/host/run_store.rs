@@ -18,6 +18,7 @@ use super::recorded::events_from;
 use crate::base::private_file::TempFile;
 use crate::base::refused::Refused;
 use crate::base::time::{millis, now_ms};
+use crate::base::visible::first_bytes;
 use crate::base::{read_file, to_hex};
 use crate::engine::{RunHandle, RunKeeper};
 use crate::log::bus::{LogReader, StoredMark, publish_unless_ended};
@@ -32,7 +33,7 @@ use crate::store::database::writer::LockWaits;
 use crate::store::database::{Database, OpenError, StoreError};
 use crate::store::recorder::{RecordError, RecordListener, record};
 use crate::store::{AppendError, ReadError};
-use crate::words::verdict::refused_text;
+use crate::words::verdict::run_stop_line;
 
 /// How often the row of a run is updated while it runs.
 const COURSE_EVERY: Duration = Duration::from_secs(1);
@@ -417,14 +418,19 @@ pub fn row_of_log(head: &RunStarted, run: &RunFold, events: u64) -> RunRow {
     }
 }
 
+/// Longest result in a row, in bytes.
+const MAX_RESULT: usize = 600;
+
 /// What a row says of a run after its events so far.
 pub fn row_course(run: &RunFold) -> RunCourse {
     let progress = &run.progress;
     let closed = progress.closed.as_ref();
     let result = match closed.is_none_or(|closed| closed.reason.is_success()) {
         true => progress.result.clone(),
-        // The list says what was wrong with a reply that stopped the run.
-        false => run.stop_refusal().map(refused_text).map(Into::into),
+        // The list says what was wrong with a reply or a call that stopped the run.
+        false => closed
+            .filter(|_| run.stop_refusal().is_some() || run.stop_cause().is_some())
+            .map(|closed| first_bytes(&run_stop_line(run, closed), MAX_RESULT).into()),
     };
     RunCourse {
         elapsed_ms: millis(progress.active(progress.at)),

@@ -121,7 +121,8 @@ pub fn describe_route_refusal(
     let alternatives = || field("alternatives").as_array().map(Vec::as_slice).unwrap_or_default();
     let RouteRefusal::Invalid(fault) = refusal else {
         let known: Vec<&str> = policy_list.iter().map(AgentName::as_str).collect();
-        let route = field("route").as_str().unwrap_or_default();
+        // As the rule compares it.
+        let route = field("route").as_str().unwrap_or_default().trim();
         let wanted = format!("routes are {}", listed(known.iter().copied()));
         return wrong_name("route", route, &wanted, &known);
     };

@@ -238,12 +238,17 @@ impl RunContext {
         for place in 0..wanted.len() {
             listed.extend(calls.take(place).await);
         }
+        // Nobody is asked about the tools of a server if another one stops the run.
+        let is_missing = |(server, listed): &(&WantedTools<'_>, &Result<Listing, StopReason>)| {
+            server.is_needed && listed.is_err()
+        };
+        if let Some((_, Err(reason))) = wanted.iter().zip(&listed).find(is_missing) {
+            return Err(reason.clone());
+        }
         let mut known = BTreeMap::new();
         for (server, listed) in wanted.iter().zip(listed) {
-            match listed {
-                Ok(listing) => self.decide_about(server, listing, &mut known).await?,
-                Err(_) if !server.is_needed => {}
-                Err(reason) => return Err(reason),
+            if let Ok(listing) = listed {
+                self.decide_about(server, listing, &mut known).await?;
             }
         }
         let _ = self.server_tools.set(known);

@@ -20,7 +20,7 @@ use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId, Seq};
 use crate::log::world::run_row::RunStatus;
 use crate::screen::effect::RequestId;
-use crate::words::verdict::stop_lead;
+use crate::words::verdict::stop_line;
 
 impl From<InputOutcome> for Update {
     fn from(outcome: InputOutcome) -> Self {
@@ -323,7 +323,7 @@ fn on_session_events(state: &mut AppState, events: &[Arc<Event>]) -> Update {
                 if elsewhere {
                     let page = state.run(run).map(|page| page.world());
                     let said = page.and_then(|world| {
-                        Some(stop_lead(world, world.progress.closed.as_deref()?))
+                        Some(stop_line(world, world.progress.closed.as_deref()?))
                     });
                     let said = said.unwrap_or_else(|| reason.phrase().into_owned());
                     state.notify(NoticeKind::Info, format!("{run} has ended: {said}"));

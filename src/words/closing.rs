@@ -43,7 +43,7 @@ pub fn after_answer(outcome: &Outcome, world: &World) -> String {
 
 fn after_answer_with(outcome: &Outcome, world: &World, table: &str) -> String {
     let mut out = fallbacks_and_tools(outcome, world, table);
-    for said in [outcome.error.as_deref(), world.stop_advice()].into_iter().flatten() {
+    for said in [world.stop_cause().as_deref(), world.stop_advice()].into_iter().flatten() {
         out.push_str(&visible(said));
         out.push('\n');
     }

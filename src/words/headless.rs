@@ -56,7 +56,11 @@ fn sentence_line(
     // A contribution is shown whole.
     let chars = if it.stated.is_some() { usize::MAX } else { TEXT_CHARS };
     let text = visible_within(it.brief.as_deref().unwrap_or(&it.text), chars);
-    let text = match visible_within(it.detail.trim(), SAID_CHARS) {
+    let error = match &event.kind {
+        EventKind::CallFailed { .. } if it.detail.is_empty() => run.last_failed_call(event.span),
+        _ => None,
+    };
+    let text = match visible_within(error.unwrap_or(it.detail.trim()), SAID_CHARS) {
         detail if detail.is_empty() => text,
         detail if text.is_empty() => detail,
         detail => format!("{text}: {detail}"),

@@ -119,6 +119,23 @@ pub fn asker<'a>(question: &'a OpenQuestion, world: &'a World) -> Cow<'a, str> {
     by.or_else(|| task_of_span(question.span, world)).unwrap_or("the run".into())
 }
 
+/// The agent, role or task that asks a question that is still open. `None`: the run asks, or the question says it.
+pub fn named_asker(world: &World, asked: &QuestionAsked) -> Option<String> {
+    let is_named = matches!(
+        asked.subject,
+        Subject::Turn { .. }
+            | Subject::Seat { .. }
+            | Subject::Decision { .. }
+            | Subject::Tools { .. }
+    );
+    let by = || asked.by.as_deref().map(str::to_owned);
+    let task = || {
+        let open = world.questions.get(asked.id)?;
+        task_of_span(open.span, world).map(Cow::into_owned)
+    };
+    by().or_else(task).filter(|_| !is_named)
+}
+
 /// Who asks whom for what, in one sentence: `billing asks manager to approve refund`.
 pub fn asks_text(by: &str, asked: &QuestionAsked) -> String {
     let who = &asked.who;
@@ -144,11 +161,7 @@ pub fn asks_text(by: &str, asked: &QuestionAsked) -> String {
 /// What happens if nobody answers: `the call is denied`.
 pub fn otherwise_text(asked: &QuestionAsked) -> String {
     match &asked.otherwise {
-        Otherwise::Deny if asked.subject.approves().is_some() => "the call is denied".to_owned(),
-        Otherwise::Deny if asked.subject.can_be_denied() => match asked.subject {
-            Subject::Permission { .. } => "the agent is refused".to_owned(),
-            _ => "no input is given".to_owned(),
-        },
+        Otherwise::Deny if asked.subject.can_be_denied() => denial_words(&asked.subject).to_owned(),
         Otherwise::Deny | Otherwise::Stop => "the run stops".to_owned(),
         Otherwise::Pause => "the run pauses".to_owned(),
         Otherwise::Answer(text) => {
@@ -209,6 +222,9 @@ pub(super) fn asked_text(asked: &QuestionAsked) -> String {
     let what = about(&asked.subject);
     match &asked.subject {
         Subject::ToolCall { .. } => format!("{} to approve {what}", asked.who),
+        Subject::Seat { .. } if asked.why.is_some() => {
+            format!("{} again, {what}: the contribution was refused", asked.who)
+        }
         _ => format!("{}: {what}", asked.who),
     }
 }
@@ -232,7 +248,7 @@ pub fn answered_by(answered: &QuestionAnswered, asked: Option<&QuestionAsked>) -
         },
         AnsweredBy::Nobody => match asked {
             Some(asked) => format!("{} did not answer", asked.who),
-            None => "nobody".to_owned(),
+            None => "nobody answered".to_owned(),
         },
     }
 }
@@ -242,24 +258,22 @@ pub(super) fn answered_text(event: &Event, answered: &QuestionAnswered, run: &Ru
     let ended = ended_question(run, event);
     let asked = ended.map(|ended| &*ended.question.asked);
     let by = answered_by(answered, asked);
-    let what = match answered.by {
-        AnsweredBy::Nobody => fallback_text(&answered.answer),
-        _ => answer_phrase(asked, &answered.answer),
-    };
+    let waited = ended.map(|ended| event.at.since(ended.question.at));
+    let waited = waited.filter(|waited| *waited >= Duration::from_secs(1)).map(duration_text);
+    if answered.by == AnsweredBy::Nobody {
+        let within = waited.map_or_else(String::new, |waited| format!(" within {waited}"));
+        return format!("{by}{within}; fallback: {}", fallback_text(asked, &answered.answer));
+    }
     let tool = asked.and_then(|asked| asked.subject.approves());
     let tool = tool.map_or_else(String::new, |tool| format!(" {tool}"));
-    let what = match answered.by {
-        AnsweredBy::Nobody => format!("{by}, {what}"),
-        _ => match &answered.answer {
-            Answer::Approve { args: Some(_) } if !tool.is_empty() => {
-                format!("{by} approved{tool} with other arguments")
-            }
-            _ => format!("{by} {what}{tool}"),
-        },
+    let what = match &answered.answer {
+        Answer::Approve { args: Some(_) } if !tool.is_empty() => {
+            format!("{by} approved{tool} with other arguments")
+        }
+        answer => format!("{by} {}{tool}", answer_phrase(asked, answer)),
     };
-    let waited = ended.map(|ended| event.at.since(ended.question.at));
-    match waited.filter(|waited| *waited >= Duration::from_secs(1)) {
-        Some(waited) => format!("{what} after {}", duration_text(waited)),
+    match waited {
+        Some(waited) => format!("{what} after {waited}"),
         None => what,
     }
 }
@@ -274,13 +288,32 @@ fn answer_phrase(asked: Option<&QuestionAsked>, answer: &Answer) -> String {
     }
 }
 
-/// What followed because nobody answered.
-fn fallback_text(answer: &Answer) -> String {
+/// What followed because nobody answered: `the call is denied`, or the answer that the scenario gives for that case.
+fn fallback_text(asked: Option<&QuestionAsked>, answer: &Answer) -> String {
     match answer {
-        Answer::Deny { .. } => "so it was denied".to_owned(),
-        Answer::Stop => "so the run stops".to_owned(),
-        answer => format!("so it was answered: {}", answer.phrase()),
+        Answer::Deny { .. } => {
+            asked.map_or("it is denied", |asked| denial_words(&asked.subject)).into()
+        }
+        Answer::Stop => "the run stops".to_owned(),
+        Answer::Text { text } => text.to_string(),
+        Answer::Choose { choice, .. } => choice.to_string(),
+        answer => answer.phrase(),
     }
+}
+
+/// What a denial means for a question about this.
+fn denial_words(subject: &Subject) -> &'static str {
+    match subject {
+        Subject::ToolCall { .. } => "the call is denied",
+        Subject::Permission { .. } => "the agent is refused",
+        Subject::Input { .. } => "no input is given",
+        _ => "it is denied",
+    }
+}
+
+/// A fallback where the words of a person would stand: `no answer; fallback: Admit nothing.`
+pub fn fallback_said(text: &str) -> String {
+    format!("no answer; fallback: {text}")
 }
 
 /// The question that ended with this event.
@@ -309,7 +342,9 @@ pub fn end_text(asked: &QuestionAsked, end: &QuestionEnd) -> String {
         QuestionEnd::Answered(answered) => {
             let by = answered_by(answered, Some(asked));
             match answered.by {
-                AnsweredBy::Nobody => format!("{by}, {}", fallback_text(&answered.answer)),
+                AnsweredBy::Nobody => {
+                    format!("{by}; fallback: {}", fallback_text(Some(asked), &answered.answer))
+                }
                 _ => format!("{} by {by}", answer_phrase(Some(asked), &answered.answer)),
             }
         }

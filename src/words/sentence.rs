@@ -16,7 +16,8 @@ use crate::base::time::{self, millis};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{
-    Answer, Asks, FailureClass, ModelLabel, Purpose, Reply, RunClosed, RunStarted, StepSize, Usage,
+    Answer, AnsweredBy, Asks, FailureClass, ModelLabel, Purpose, Reply, RunClosed, RunStarted,
+    StepSize, Usage,
 };
 use crate::log::event::{BoundaryId, Command, Event, EventKind, SpanId, StopReason};
 use crate::log::facts::collaboration::Stance;
@@ -227,6 +228,9 @@ fn fill<'a>(
             let success = closed.reason.is_success();
             let role = if success { StyleRole::Done } else { StyleRole::Failed };
             it.set(role, run_closed_text(run, closed, words));
+            if let Some(cause) = run.stop_cause() {
+                it.with_detail(cause.to_string());
+            }
         }
         EventKind::Pausing { by, .. } => {
             it.set(StyleRole::Paused, by.phrase());
@@ -341,6 +345,15 @@ fn fill<'a>(
             it.set(StyleRole::NeedsYou, question::asked_text(asked))
                 .with_detail(asked.why.as_deref().unwrap_or_default())
                 .as_sign(Glyph::NeedsYou, "asks");
+        }
+        // A fallback is no answer of a person.
+        EventKind::QuestionAnswered(answered) if answered.by == AnsweredBy::Nobody => {
+            let refused = matches!(answered.answer, Answer::Deny { .. } | Answer::Stop);
+            let (role, glyph) = match refused {
+                true => (StyleRole::Refused, Glyph::Refused),
+                false => (StyleRole::Retry, Glyph::Alert),
+            };
+            it.set(role, question::answered_text(event, answered, run)).as_sign(glyph, "no answer");
         }
         EventKind::QuestionAnswered(answered) => {
             let refused = matches!(answered.answer, Answer::Deny { .. } | Answer::Stop);

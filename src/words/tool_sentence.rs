@@ -54,7 +54,7 @@ pub(super) fn fill_tool_sentence<'a>(it: &mut Sentence<'a>, kind: &'a EventKind)
                 InDoubt::Ask => "the operator is asked whether it is called again",
                 InDoubt::Stop => "the run stops",
             };
-            let what = "was in flight when the run stopped, and may have answered";
+            let what = "was in flight when the run was interrupted, and may have been made or not";
             it.set(StyleRole::Retry, format!("{tool} {what}: {follows}"));
         }
         EventKind::ClientRetried { request, cause } => {

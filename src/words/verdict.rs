@@ -92,6 +92,24 @@ pub fn stop_lead(world: &World, closed: &RunClosed) -> String {
     own.unwrap_or_else(|| run_lead(world, closed))
 }
 
+/// Why a run was stopped, in one line: what stopped it, and the error behind that. Where the error has a line of
+/// its own, that is [`RunFold::stop_cause`], the same text.
+pub fn stop_line(world: &World, closed: &RunClosed) -> String {
+    with_cause(stop_lead(world, closed), world)
+}
+
+/// The same without what only the pattern knows.
+pub fn run_stop_line(run: &RunFold, closed: &RunClosed) -> String {
+    with_cause(run_lead(run, closed), run)
+}
+
+fn with_cause(lead: String, run: &RunFold) -> String {
+    match run.stop_cause() {
+        Some(cause) => format!("{lead}: {cause}"),
+        None => lead,
+    }
+}
+
 /// What stopped a run: the error behind its stop reason, if it has one. Empty before the end.
 pub fn why_stopped(world: &World) -> String {
     let closed = world.progress.closed.as_deref();

@@ -17,6 +17,8 @@ mod costs;
 mod docs;
 mod doctor;
 mod expectations;
+#[cfg(unix)]
+mod failure_reasons;
 #[cfg(target_os = "linux")]
 mod from_run;
 mod full_disk;

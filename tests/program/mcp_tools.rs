@@ -235,7 +235,10 @@ fn tools_are_listed_with_their_state() {
     assert!(listed.out.contains("  order             new"), "{}", listed.out);
     assert!(listed.out.contains("  get_stock  reads  new"), "{}", listed.out);
     let ended = home.run(&["run", "mine.toml", "--headless", "--format", "text"]);
-    assert!(ended.out.contains("operator did not answer, so it was denied"), "{ended:?}");
+    assert!(
+        ended.out.contains("operator did not answer; fallback: the call is denied"),
+        "{ended:?}"
+    );
     let listed = home.run(&["tools", "mine.toml", "--json"]).json();
     assert_eq!(listed[0]["state"], "asks", "{listed:#}");
     assert_eq!(listed[0]["model_name"], "shop__get_stock");

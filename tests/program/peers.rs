@@ -145,6 +145,85 @@ fn detached_run_is_steered() {
     assert_eq!(row["stop_reason"], "cancelled");
 }
 
+fn ctl_of(scene: &Scene, run: &str, args: &[&str]) -> Ended {
+    scene.run(&[&["ctl", run], args].concat())
+}
+
+/// `answer` says what became of its own answer: refused by a rule, counted though one before was refused, or too late.
+#[test]
+fn answer_says_what_became_of_it() {
+    let scene = Scene::new();
+    let rule =
+        "[[approve]]\ntool = \"refund\"\nwhen = \"args.amount_usd > 500.0\"\ndo = \"deny\"\n";
+    scene.0.write("desk.toml", &format!("{DESK}\n{rule}"));
+    scene.0.write("more.json", r#"{ "charge": "ch_2", "amount_usd": 900.5 }"#);
+    let run = scene.detach(&[]);
+    scene.asks(&run, "operator");
+    let listed = scene.run(&["answer", &run]).out;
+    assert!(listed.contains("q1 for operator, asked by billing: refund"), "{listed}");
+    for (args, code, said) in [
+        (&["--args", "more.json"][..], 1, "the answer to q1 was refused: the rule"),
+        (&["--approve"], 0, "q1: approved by ann at"),
+        (&["--approve"], 1, "q1 is not open any more: approved by ann"),
+    ] {
+        let ended = scene.run_as("ann", &[&["answer", &run, "q1"], args].concat());
+        assert_eq!(ended.code, Some(code), "{args:?}: {ended:?}");
+        assert!(format!("{}{}", ended.out, ended.err).contains(said), "{args:?}: {ended:?}");
+    }
+    assert_eq!(scene.run(&["ctl", &run, "cancel"]).code, Some(0));
+}
+
+/// A contribution that the table refuses is not reported as given.
+#[test]
+fn refused_contribution_is_said() {
+    let scene = Scene::new();
+    scene.0.write("table.toml", TABLE);
+    let begun = scene.run(&["run", "table.toml", "--instant", "--detach"]);
+    let run = begun.out.trim().to_owned();
+    scene.asks(&run, "chief");
+    let listed = scene.run(&["answer", &run]).out;
+    for part in ["q1 goal: Decide about the launch.", "q1 fields: stance (go, caution or block)"] {
+        assert!(listed.contains(part), "no {part}: {listed}");
+    }
+    let give = |id: &str, contribution: &str| {
+        let json = format!("{{\"contribution\":{contribution}}}");
+        scene.run(&["answer", &run, id, "--json", &json])
+    };
+    let refused =
+        give("q1", r#"{"stance":"maybe","confidence":0.5,"summary":"s","actions":["a"]}"#);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    for part in ["the answer to q1 was refused: stance is \"maybe\"", "q2 is open"] {
+        assert!(refused.err.contains(part), "{refused:?}");
+    }
+    let again = scene.run(&["answer", &run]).out;
+    assert!(again.contains("q2 refused: stance is \"maybe\""), "{again}");
+    let given = give("q2", r#"{"stance":"go","confidence":0.5,"summary":"s","actions":["a"]}"#);
+    assert_eq!(given.code, Some(0), "{given:?}");
+    assert!(given.out.contains("q2: contributed by"), "{given:?}");
+}
+
+/// A table of a model and a person.
+const TABLE: &str = r#"
+title = "A table"
+pattern = "collaboration"
+goal = "Decide about the launch."
+[people.chief]
+description = "Decides."
+[collaboration]
+sequence = ["a", "cfo"]
+finalize_prompt = "Write."
+[roles.a]
+prompt = "You are a."
+[roles.cfo]
+person = "chief"
+[[script]]
+role = "a"
+reply = { stance = "go", summary = "a", confidence = 0.8, actions = ["act"] }
+[[script]]
+step = "finalize"
+text = "The brief."
+"#;
+
 /// A run that pauses is stepped, and its flags are switched, from another terminal.
 #[test]
 fn paused_run_is_stepped_and_flagged() {
@@ -166,6 +245,18 @@ fn paused_run_is_stepped_and_flagged() {
     let wrong = scene.run(&["ctl", run, "message", "Well?"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(wrong.err.contains("only teams and swarms take messages"), "{wrong:?}");
+    // What can have no effect is refused with the reason.
+    for (args, why) in [
+        (&["parallel", "2"][..], "only an orchestrator has a number of tasks at a time"),
+        (&["break", "plan"], "collaboration: it has no boundary plan"),
+        (&["forget", "q1"], "the run remembers no approval of q1"),
+        (&["fault", "llm", "latency", "--remove"], "llm has no fault latency"),
+        (&["fault", "llm", "errors=5:200"], "the status is from 400 to 599"),
+    ] {
+        let wrong = ctl_of(&scene, run, args);
+        assert_eq!(wrong.code, Some(2), "{args:?}: {wrong:?}");
+        assert!(wrong.err.contains(why), "{args:?}: {wrong:?}");
+    }
     steer(&["flag", "legal_analyst=on"], "ann switches legal_analyst on");
     steer(&["break", "finalize"], "ann sets a breakpoint");
     steer(&["break", "finalize", "--remove"], "ann removes the breakpoint");

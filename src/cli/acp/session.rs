@@ -365,7 +365,7 @@ impl FollowedRun {
         for event in batch.drain(..) {
             self.world.apply(&event);
             program_log::log_event(&event, &self.world);
-            self.questions.follow(&event.kind);
+            self.questions.follow(&event.kind, &self.world);
             if let EventKind::QuestionAnswered(_) | EventKind::QuestionWithdrawn { .. } = event.kind
             {
                 let questions = &self.questions;
@@ -418,7 +418,8 @@ impl FollowedRun {
     }
 
     async fn leave_to_prompt(&self, asked: &QuestionAsked, turn: &TurnOf<'_>) {
-        let text = prompt_question(asked, self.run.id());
+        let context = self.questions.context_of(asked.id);
+        let text = prompt_question(asked, &context, self.run.id());
         turn.client.say(&turn.session.id, &text).await;
     }
 

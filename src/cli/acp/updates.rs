@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::client::MAX_TEXT;
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, first_bytes, visible_lines, visible_within};
-use crate::cli::people::{example, parse_answer, question_lines};
+use crate::cli::people::{QuestionContext, example, parse_answer, question_lines};
 use crate::cli::streams::StreamStyle;
 use crate::log::event::kind::{
     Answer, Asks, CallStarted, Purpose, QuestionAsked, QuestionId, Subject,
@@ -21,7 +21,9 @@ use crate::run::questions::is_rememberable;
 use crate::screen::theme::Theme;
 use crate::words::closing::cut_replies;
 use crate::words::patterns::{RunStep, RunStepState, words_of};
-use crate::words::question::{asker, asks_text, end_text as question_end_text};
+use crate::words::question::{
+    asker, asks_text, end_text as question_end_text, fallback_said, remembered_text,
+};
 use crate::words::readable::top_text;
 use crate::words::sentence::{failure_name, sentence};
 use crate::words::tool_sentence::{fallback_text, progress_text};
@@ -87,6 +89,7 @@ impl RunUpdates {
                 if let Some(shown) = of_attempt().and_then(|call| self.calls.get_mut(&call)) {
                     shown.text = match reply.result.as_deref() {
                         Some(result) => top_text(result),
+                        None if world.questions.is_fallback(span) => fallback_said(&reply.text),
                         None => reply.text.to_string(),
                     };
                     shown.result = reply.result.as_deref().filter(|it| is_short(it)).cloned();
@@ -226,7 +229,7 @@ impl RunUpdates {
         asked: &QuestionAsked,
         world: &World,
     ) -> Option<Value> {
-        let options = options(&asked.subject)?;
+        let options = options(&asked.subject, asked.by.as_deref())?;
         let open = world.questions.get(asked.id)?;
         let of_call = asked.subject.approves().is_some() && self.calls.contains_key(&open.span);
         let id = match of_call {
@@ -240,7 +243,7 @@ impl RunUpdates {
             "kind": "other",
             "status": "pending",
             // Whole: what is approved is what is shown.
-            "content": [text_content(&question_lines(asked).join("\n"))],
+            "content": [text_content(&question_lines(asked, &QuestionContext::of(world, asked)).join("\n"))],
         });
         if let Subject::ToolCall { args, .. } | Subject::InDoubt { args, .. } = &asked.subject {
             call["rawInput"] = Value::clone(args);
@@ -310,7 +313,7 @@ pub struct PermissionAnswer {
 }
 
 /// The options that answer a question; `None`: it needs a text or a form.
-fn options(subject: &Subject) -> Option<Vec<PermissionOption>> {
+fn options(subject: &Subject, by: Option<&str>) -> Option<Vec<PermissionOption>> {
     let option = |id: &str, name: &str, kind, answer| {
         let answer = PermissionAnswer { answer, remember: kind == "allow_always" };
         PermissionOption { id: id.to_owned(), name: name.to_owned(), kind, answer }
@@ -318,11 +321,16 @@ fn options(subject: &Subject) -> Option<Vec<PermissionOption>> {
     let approve = || Answer::Approve { args: None };
     let deny = || Answer::Deny { text: "".into() };
     match subject {
-        Subject::ToolCall { .. } => {
+        Subject::ToolCall { tool, .. } => {
             let mut options = vec![option("approve", "Approve", "allow_once", approve())];
             if is_rememberable(subject) {
-                let name = "Approve and remember for this run";
-                options.push(option("remember", name, "allow_always", approve()));
+                let rule = remembered_text(tool.as_str(), by);
+                options.push(option(
+                    "remember",
+                    &format!("Always: {rule}"),
+                    "allow_always",
+                    approve(),
+                ));
             }
             options.push(option("deny", "Deny", "reject_once", deny()));
             Some(options)
@@ -361,12 +369,12 @@ fn options(subject: &Subject) -> Option<Vec<PermissionOption>> {
 pub fn permission_answer(subject: &Subject, response: &Value) -> Option<PermissionAnswer> {
     let outcome = response.get("outcome")?;
     let id = outcome.get("optionId").filter(|_| outcome["outcome"] == "selected")?;
-    let chosen = options(subject)?.into_iter().find(|option| *id == *option.id)?;
+    let chosen = options(subject, None)?.into_iter().find(|option| *id == *option.id)?;
     Some(chosen.answer)
 }
 
 /// A question that the next prompt answers, for the user.
-pub fn prompt_question(asked: &QuestionAsked, run: &RunId) -> String {
+pub fn prompt_question(asked: &QuestionAsked, context: &QuestionContext, run: &RunId) -> String {
     let (id, subject) = (asked.id, &asked.subject);
     let how = match subject {
         Subject::ToolCall { .. } => "`approve` or `deny`".to_owned(),
@@ -377,7 +385,7 @@ pub fn prompt_question(asked: &QuestionAsked, run: &RunId) -> String {
         Subject::Turn { .. } | Subject::Agent { .. } => "a text".to_owned(),
         _ => format!("such as {}", example(asked)),
     };
-    let lines = question_lines(asked).join("\n\n");
+    let lines = question_lines(asked, context).join("\n\n");
     format!(
         "{lines}\n\nThe next prompt answers {id}: {how}. In a terminal: `roundtable answer {run} {id}`\n\n"
     )
@@ -430,13 +438,13 @@ pub fn end_text(outcome: &Outcome, world: &World) -> String {
     let answer = report.or_else(|| world.progress.answer.as_deref().map(str::to_owned));
     let mut parts: Vec<String> = answer.into_iter().collect();
     parts.extend(cut_replies(world));
-    let said = [outcome.error.as_deref(), world.stop_advice()];
-    parts.extend(said.into_iter().flatten().map(str::to_owned));
     let closed = world.progress.closed.as_deref();
-    let (how, id) = closed.map_or_else(Default::default, |closed| {
-        let verdict = RunVerdict::of_run(world, closed);
-        (verdict.text(), verdict.id)
-    });
+    let verdict = closed.map(|closed| RunVerdict::of_run(world, closed));
+    // The verdict may have the error.
+    let is_said = verdict.as_ref().is_some_and(|verdict| verdict.cause.is_some());
+    let said = [outcome.error.as_deref().filter(|_| !is_said), world.stop_advice()];
+    parts.extend(said.into_iter().flatten().map(str::to_owned));
+    let (how, id) = verdict.map_or_else(Default::default, |verdict| (verdict.text(), verdict.id));
     let how = visible_within(&how, TITLE_CHARS);
     let id = id.map(|id| format!(" ({})", visible_within(&id, REASON_CHARS)));
     let took = duration_text(Duration::from_millis(outcome.elapsed_ms));
@@ -483,7 +491,8 @@ mod tests {
     #[test]
     fn options_are_those_of_subject() {
         let kinds = |subject: &Subject| {
-            options(subject).map(|options| options.iter().map(|it| it.kind).collect::<Vec<_>>())
+            options(subject, None)
+                .map(|options| options.iter().map(|it| it.kind).collect::<Vec<_>>())
         };
         let tools = |changed| Subject::Tools { tool: "shop".into(), changed, tools: [].into() };
         let remembered = ["allow_once", "allow_always", "reject_once"];

@@ -25,7 +25,7 @@ use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::cli::args::FlagArg;
 use crate::cli::launch::{prepare_session, sources_named, text_override};
-use crate::cli::people::{PeopleArg, parse_answer, person_at, question_lines};
+use crate::cli::people::{PeopleArg, QuestionContext, parse_answer, person_at, question_lines};
 use crate::cli::run::RunArgs;
 use crate::cli::stdio::{MAX_PLAYED, ServiceEnd, StdioService};
 use crate::cli::steer::{RunLink, SteeredRun, explained};
@@ -98,7 +98,7 @@ struct SessionProgress {
     lines: u64,
     line: String,
     run: Option<RunId>,
-    open: BTreeMap<QuestionId, Arc<QuestionAsked>>,
+    open: BTreeMap<QuestionId, (Arc<QuestionAsked>, QuestionContext)>,
     result: Option<Arc<CallToolResult>>,
 }
 
@@ -376,7 +376,7 @@ impl ServerState {
         sessions.iter().find_map(|session| {
             let progress = session.progress.borrow();
             let asked = progress.open.get(&id).filter(|_| progress.run.as_ref() == Some(run));
-            asked.cloned()
+            asked.map(|(asked, _)| Arc::clone(asked))
         })
     }
 
@@ -473,7 +473,9 @@ impl ServerState {
                 lines.extend(headless::lines(&event, &world));
                 match &event.kind {
                     EventKind::Warning { text } => warnings.push(text.clone()),
-                    EventKind::QuestionAsked(it) if !it.by_rule => asked.push(Arc::clone(it)),
+                    EventKind::QuestionAsked(it) if !it.by_rule => {
+                        asked.push((Arc::clone(it), QuestionContext::of(&world, it)));
+                    }
                     EventKind::QuestionAnswered(it) => closed.push(it.id),
                     EventKind::QuestionWithdrawn { id, .. } => closed.push(*id),
                     _ => {}
@@ -482,7 +484,7 @@ impl ServerState {
             world.forget_old(came);
             session.progress.send_modify(|progress| {
                 progress.run = Some(run.id().clone());
-                progress.open.extend(asked.into_iter().map(|it| (it.id, it)));
+                progress.open.extend(asked.into_iter().map(|it| (it.0.id, it)));
                 progress.open.retain(|id, _| !closed.contains(id));
                 progress.lines += lines.len() as u64;
                 if let Some(line) = lines.last() {
@@ -501,7 +503,7 @@ impl ServerState {
         let mut row = row_of_log(head, &world.run, events);
         if !matches!(row.status, RunStatus::Ended(_)) {
             let progress = session.progress.borrow();
-            row.waits_for = progress.open.values().map(|asked| asked.who.clone()).collect();
+            row.waits_for = progress.open.values().map(|(asked, _)| asked.who.clone()).collect();
             row.status = RunStatus::Running;
         }
         let mut own = lock(&self.own);
@@ -607,14 +609,16 @@ impl ServedSession {
         let Some(run) = &now.run else { return Vec::new() };
         let mut elicited = lock(&self.elicited);
         let new = now.open.iter().filter(|(id, _)| elicited.insert((run.clone(), **id)));
-        new.filter_map(|(id, asked)| Some((run.clone(), *id, ElicitRequest::new(form(asked)?))))
-            .collect()
+        new.filter_map(|(id, (asked, context))| {
+            Some((run.clone(), *id, ElicitRequest::new(form(asked, context)?)))
+        })
+        .collect()
     }
 }
 
 /// A form for a question; `None`: no form can hold the answer. A server that the run calls brings its own.
-fn form(asked: &QuestionAsked) -> Option<ElicitRequestParams> {
-    let message = question_lines(asked).join("\n");
+fn form(asked: &QuestionAsked, context: &QuestionContext) -> Option<ElicitRequestParams> {
+    let message = question_lines(asked, context).join("\n");
     let requested_schema =
         ElicitationSchema::from_json_schema(form_schema(&asked.subject)?).ok()?;
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })

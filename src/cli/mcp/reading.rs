@@ -13,7 +13,7 @@ use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::cli::args::RunFormat;
 use crate::cli::kept::row_values;
 use crate::cli::output::RunWriter;
-use crate::cli::people::question_lines;
+use crate::cli::people::{QuestionContext, question_lines};
 use crate::cli::streams::StreamStyle;
 use crate::host::Dirs;
 use crate::host::consent::{inputs_that_reach, needed_permissions, shown_lines};
@@ -132,13 +132,14 @@ impl ServerState {
                 let (world, now) = self.world(&row.id)?;
                 let questions = world.questions.open().map(|open| {
                     let asked = &open.asked;
+                    let context = QuestionContext::of(&world, asked);
                     json!({
                         "id": asked.id,
                         "digest": asked.digest,
                         "who": asked.who,
-                        "by": asked.by,
+                        "by": asked.by.as_deref().or(context.by.as_deref()),
                         "kind": noun(&asked.subject),
-                        "text": question_lines(asked).join("\n"),
+                        "text": question_lines(asked, &context).join("\n"),
                         "choices": asked.subject.choices(),
                         "expected": asked.subject.expected(),
                         "age_ms": now.map(|now| millis(now.since(open.at))),

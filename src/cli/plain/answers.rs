@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::PlainLoop;
 use super::words::{Does, only_reads, parse};
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::cli::people::{parse_answer, question_lines};
+use crate::cli::people::{QuestionContext, parse_answer, question_lines};
 use crate::log::event::RunId;
 use crate::log::event::kind::{Answer, QuestionAsked, Subject};
 use crate::log::event::question::check_args;
@@ -108,7 +108,7 @@ pub(super) fn question_name(key: &QuestionKey) -> String {
 /// A question whole, a line for each part.
 pub(super) fn question_text(asked: &QuestionAsked) -> Vec<String> {
     let id = format!("{} ", asked.id);
-    let lines = question_lines(asked).into_iter();
+    let lines = question_lines(asked, &QuestionContext::default()).into_iter();
     lines.map(|line| line.strip_prefix(&id).map(str::to_owned).unwrap_or(line)).collect()
 }
 

@@ -713,11 +713,6 @@ fn needless(command: &Command, world: &World) -> Option<String> {
                 false => format!("has no breakpoint at {at}"),
             })
         }
-        Command::WithdrawApproval { id, .. }
-            if !world.questions.remembered().iter().any(|it| it.id == *id) =>
-        {
-            Some(format!("remembers no approval of question {}: questions lists them", id.0))
-        }
         _ => None,
     }
 }

@@ -19,7 +19,7 @@ use crate::screen::windows::flags::what_would_change;
 use crate::screen::windows::members::{MembersRow, is_entry, is_member, member_rows};
 use crate::words::badges::{age_text, run_result, run_state};
 use crate::words::format;
-use crate::words::question::about;
+use crate::words::question::{about, named_asker};
 use crate::words::readable::top_text;
 
 /// Most characters of a text in a list.
@@ -282,7 +282,9 @@ impl PlainLoop {
             .map(|it| {
                 let asked = &it.question.asked;
                 let what = visible_within(&about(&asked.subject), ROW_CHARS);
-                format!("{} for {}: {what}", question_name(&it.key()), asked.who)
+                let by = named_asker(it.page.world(), asked);
+                let by = by.map_or_else(String::new, |by| format!(", asked by {by}"));
+                format!("{} for {}{by}: {what}", question_name(&it.key()), asked.who)
             })
             .collect();
         lines.extend(self.state.history.waiting(&self.state.runs).map(|row| {
@@ -353,8 +355,8 @@ fn question_lines_of(page: &RunPage, asked: &QuestionAsked) -> Vec<String> {
         !(matches!(asked.subject, Subject::Decision { .. }) && line.starts_with("stances"))
     }));
     if let Some(tool) = asked.subject.approves() {
-        let by = asked.by.as_deref().unwrap_or("the run");
-        lines.insert(0, format!("{by} asks to call {tool}"));
+        let by = named_asker(world, asked);
+        lines.insert(0, format!("{} asks to call {tool}", by.as_deref().unwrap_or("the run")));
     }
     if let Subject::Turn { .. } | Subject::Agent { .. } = &asked.subject
         && let Some(head) = &world.head

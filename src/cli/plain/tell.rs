@@ -30,7 +30,7 @@ use crate::words::question::about;
 use crate::words::sentence::{PLACES, Stated, places, sentence};
 use crate::words::styled::StyledLine;
 use crate::words::tool_sentence::breaker_state;
-use crate::words::verdict::stop_lead;
+use crate::words::verdict::stop_line;
 
 /// Most characters of the line of an event; `inspect` has the rest.
 const LINE_CHARS: usize = 300;
@@ -193,7 +193,7 @@ pub(super) fn state_text(world: &World) -> String {
             format!("paused before {}", places(at, PLACES))
         }
         RunState::Closed => match &world.progress.closed {
-            Some(closed) => format!("ended: {}", stop_lead(world, closed)),
+            Some(closed) => format!("ended: {}", stop_line(world, closed)),
             None => "ended".to_owned(),
         },
     }
@@ -213,8 +213,7 @@ impl PlainLoop {
     pub(super) fn tell_events(&mut self, run: &RunId, events: &[Arc<Event>]) {
         let is_shown = matches!(&self.state.screen, ActiveScreen::Run(shown) if shown == run);
         let told = self.told.entry(run.clone()).or_default();
-        let mut lines = Vec::new();
-        let mut has_ended = false;
+        let (mut lines, mut has_ended, mut why) = (Vec::new(), false, None);
         for event in events {
             told.world.apply(event);
             has_ended |= matches!(event.kind, EventKind::RunClosed(_));
@@ -228,6 +227,9 @@ impl PlainLoop {
             };
             lines.extend(texts.iter().map(|text| event_line(event, &told.world, text)));
         }
+        if has_ended {
+            why = told.world.stop_cause();
+        }
         told.world.forget_old(events.len());
         let skipped = match lines.len() > MAX_LINES {
             true => lines.len() - LAST_LINES,
@@ -240,6 +242,7 @@ impl PlainLoop {
         if has_ended {
             self.told.remove(run);
             if is_shown {
+                why.iter().for_each(|why| self.out.line(&format!("why: {why}")));
                 self.out.line("show outcome reads it");
             }
         }

@@ -332,15 +332,19 @@ pub(super) fn add_failed_condition(event: &Event, warnings: &mut Vec<String>) {
 /// were used though they are not whole, and what to do about its stop.
 pub(super) fn notes_on(world: &World) -> Vec<String> {
     let tools = world.tools.rows().iter().filter(|row| row.head.is_tool());
+    let cause = world.stop_cause();
+    let is_said = |why: &str| cause.as_ref().is_some_and(|cause| cause.contains(why));
     let failed = tools.filter_map(|row| {
         let tally = &row.tally;
         let failed = tally.failed + tally.cached + tally.fallback + tally.omitted;
         let calls = format::count_noun(tally.calls, "call");
-        let why = row.last_failure.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let why = row.last_failure.as_ref().filter(|why| !is_said(why));
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         (failed > 0).then(|| format!("{} failed {failed} of {calls}{why}", row.name()))
     });
     failed
         .chain(closing::cut_replies(world))
+        .chain(cause.as_ref().map(|cause| cause.to_string()))
         .chain(world.stop_advice().map(str::to_owned))
         .collect()
 }

@@ -48,7 +48,7 @@ struct ScenarioObject<'r> {
     times: usize,
     passes: usize,
     pass_rate: Option<f64>,
-    /// The Wilson interval of 95 %.
+    /// The Wilson interval of 95 %; `null` where the runs cannot differ.
     interval: Option<(f64, f64)>,
     median_ms: u64,
     cost_usd: Option<f64>,
@@ -123,8 +123,8 @@ fn scenario<'r>(results: &TestResults, case: &'r CaseResult) -> ScenarioObject<'
         passed: results.passed(case),
         times: case.trials.len(),
         passes: case.passed(),
-        pass_rate: case.rate().map(|(rate, _)| rate),
-        interval: case.rate().map(|(_, interval)| interval),
+        pass_rate: case.rate(),
+        interval: case.interval(),
         median_ms: case.median_ms(),
         cost_usd: case.cost_usd(),
         trials: case.trials.iter().map(trial).collect(),

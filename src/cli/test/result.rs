@@ -148,10 +148,27 @@ impl CaseResult {
         self.trials.iter().filter(|trial| trial.passed()).count()
     }
 
-    /// The share of trials that passed, with its interval of 95 %.
-    pub fn rate(&self) -> Option<(f64, (f64, f64))> {
+    /// The share of trials that passed. `None` without any.
+    pub fn rate(&self) -> Option<f64> {
         let (passed, all) = (self.passed(), self.trials.len());
-        wilson(passed, all).map(|interval| (passed as f64 / all as f64, interval))
+        (all > 0).then(|| passed as f64 / all as f64)
+    }
+
+    /// The interval of 95 % of that share. `None` where the trials cannot differ: it would say something of chance
+    /// that there is not.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let (passed, all) = (self.passed(), self.trials.len());
+        wilson(passed, all).filter(|_| self.can_vary())
+    }
+
+    /// Whether its trials can differ: something outside answers them, they are recorded runs, or each has another
+    /// seed. A script with one seed gives each run the same result.
+    pub fn can_vary(&self) -> bool {
+        let seed = self.trials.first().map(|trial| trial.seed);
+        let is_apart = |trial: &TrialResult| trial.trace.is_some() || Some(trial.seed) != seed;
+        self.is_outside
+            || self.trials.iter().any(is_apart)
+            || (1..self.trials.len()).contains(&self.passed())
     }
 
     /// The cost of all trials, if known.
@@ -304,6 +321,25 @@ mod tests {
         assert_eq!(failures.len(), 1);
         assert_eq!((failures[0].times, failures[0].trial.seed), (2, 43));
         assert_eq!(results.cases[0].median_ms(), 10);
+    }
+
+    #[test]
+    fn equal_trials_have_no_interval() {
+        let good = || trial(Verdict::Holds, "success");
+        let other_seed = || TrialResult { seed: 43, ..good() };
+        let bad = || trial(Verdict::Fails, "success");
+        let interval = |is_outside, trials| results(is_outside, 1.0, trials).cases[0].interval();
+        for (is_outside, trials, has_one) in [
+            (false, vec![good(), good()], false),
+            (false, vec![bad(), bad()], false),
+            (true, vec![good(), good()], true),
+            (false, vec![good(), other_seed()], true),
+            // What differs has varied, however.
+            (false, vec![good(), bad()], true),
+            (true, vec![], false),
+        ] {
+            assert_eq!(interval(is_outside, trials).is_some(), has_one);
+        }
     }
 
     /// Figures of the usual tables of this interval.

@@ -150,10 +150,11 @@ impl TextReport {
             format!("{sign} {name}  cancelled")
         } else if self.repeats {
             let passed = format!("{}/{}", case.passed(), case.trials.len());
-            let (rate, interval) =
-                case.rate().map_or_else(Default::default, |(rate, (low, high))| {
-                    (format::percent(rate), format!("{:.0}-{:.0} %", low * 100.0, high * 100.0))
-                });
+            let rate = case.rate().map(format::percent).unwrap_or_default();
+            let interval = match case.interval() {
+                Some((low, high)) => format!("{:.0}-{:.0} %", low * 100.0, high * 100.0),
+                None => "-".to_owned(),
+            };
             let cost = cost.unwrap_or_else(|| "-".to_owned());
             format!("{sign} {name}  {passed:>9}  {rate:>6}  {interval:>9}  {time:>8}  {cost:>9}")
         } else {
@@ -263,9 +264,19 @@ impl TextReport {
         // The times of the rows are those of the runs.
         let is_simulated = !results.cases.iter().any(|case| case.is_kept);
         let clock = if is_simulated { ", in simulated time" } else { "" };
-        format!("{counts}; {} in {took}{clock}{cut}", format::count_noun(runs as u64, "run"))
+        let runs = format::count_noun(runs as u64, "run");
+        let summary = format!("{counts}; {runs} in {took}{clock}{cut}");
+        let is_same = |case: &CaseResult| !case.trials.is_empty() && !case.can_vary();
+        match self.repeats && results.cases.iter().any(is_same) {
+            true => format!("{summary}\n{SAME_RUNS}"),
+            false => summary,
+        }
     }
 }
+
+/// Why a scenario has no interval.
+const SAME_RUNS: &str = "- in 95 %: a script with one seed gives each run the same result; `--vary seed` gives each run \
+                         another seed";
 
 impl CaseListener for TextReport {
     fn case_done(&mut self, case: &CaseResult) -> io::Result<()> {

@@ -165,7 +165,7 @@ worded! { FailureClass + ALL + phrase {
     Timeout = "timeout" | "timed out", Resolve = "resolve" | "name not found",
     Connect = "connect" | "no connection", Tls = "tls", Reset = "reset",
     RateLimited = "rate_limited" | "rate limited", Auth = "auth", Status = "status" | "HTTP error",
-    BadResponse = "bad_response" | "bad response", Tool = "tool",
+    BadResponse = "bad_response" | "bad response", Tool = "tool" | "failed",
     TooLarge = "too_large" | "too large", Denied = "denied", Rejected = "rejected", Limit = "limit",
     ScriptMissing = "script_missing" | "not scripted", Panic = "panic", Cancelled = "cancelled",
 } }

@@ -525,18 +525,23 @@ impl Answer {
 /// What the caller of a tool reads if its call was not approved: by a person, by a rule, or because
 /// nobody answered.
 pub(crate) fn denial_text(asked: &QuestionAsked, answered: &QuestionAnswered) -> Arc<str> {
+    let what = denial(asked, answered);
+    super::result_text::error_text(format_args!(
+        "{what}. Do not try to reach the same result in another way."
+    ))
+}
+
+/// Who did not allow a call, and why: `manager denied this call: too much`.
+pub(crate) fn denial(asked: &QuestionAsked, answered: &QuestionAnswered) -> String {
     let who = &asked.who;
-    let what = match (&answered.by, answered.answer.text()) {
+    match (&answered.by, answered.answer.text()) {
         (AnsweredBy::Rule, _) => "a rule of this run does not allow this call".to_owned(),
         (AnsweredBy::Nobody, _) => {
             format!("{who} was asked to approve this call and did not answer")
         }
         (_, Some(reason)) => format!("{who} denied this call: {}", reason.trim_end_matches('.')),
         (_, None) => format!("{who} denied this call"),
-    };
-    super::result_text::error_text(format_args!(
-        "{what}. Do not try to reach the same result in another way."
-    ))
+    }
 }
 
 /// What the caller of a tool reads below the result if the call was approved with other arguments.

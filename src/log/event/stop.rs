@@ -89,7 +89,7 @@ macro_rules! stop_reasons {
                     $(Self::$plain => $plain_advice,)+
                     $(Self::$name(part) => part.advice().or($advice),)+
                     Self::Worker(fault, _) => fault.advice(),
-                    Self::ToolError(..) => Some("The tool failed: the attempt has the error."),
+                    Self::ToolError(..) => Some("The tool failed: its last error says why."),
                     Self::Other(_) => Some("A reason from another version of roundtable."),
                 }
             }
@@ -219,7 +219,7 @@ stop_reasons! {
         AgentDenied(RoleName) = "agent_denied", Stopped, "{} denied",
             Some("The role's flag is off and `when_off = \"deny\"`: switch the flag on, or use \"skip\".");
         LlmError(LlmError) = "llm_error", Unreachable, "model: {}",
-            Some("The model call failed: the attempt has the error.");
+            Some("The model call failed: its last error says why.");
         /// In an orchestrator or research run.
         InvalidPlan(PlanFault) = "invalid_plan", Stopped, "invalid plan: {}",
             Some("The plan did not match the required format: fix the planner's prompt, or set model.repair or model.ask_again.");

@@ -286,6 +286,16 @@ pub trait Fact {
         self.message().map(TextPart::Handoff)
     }
 
+    /// The tasks whose failure stops the run, by index, if it is a plan of tasks.
+    fn critical_tasks(&self) -> Option<Vec<u32>> {
+        None
+    }
+
+    /// The error that another program reports with it.
+    fn error(&self) -> Option<&str> {
+        None
+    }
+
     /// The call that ended with it, if the calls of the run are not those of the gateway.
     fn ended_call(&self) -> Option<EndedCall> {
         None

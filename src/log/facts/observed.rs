@@ -93,6 +93,16 @@ impl Fact for ObservedFact {
         })
     }
 
+    fn error(&self) -> Option<&str> {
+        match self {
+            Self::Text { stream: TextStream::Stderr, text } => {
+                text.lines().rev().map(str::trim).find(|line| !line.is_empty())
+            }
+            Self::Closed { end: SpanEnd::Failed, about } => about.error.as_deref()?.lines().next(),
+            _ => None,
+        }
+    }
+
     fn ended_call(&self) -> Option<EndedCall> {
         let Self::Closed { end, about } = self else { return None };
         let asks = match about.role {

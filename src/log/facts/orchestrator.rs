@@ -97,6 +97,13 @@ impl Fact for OrchestratorFact {
         }
     }
 
+    fn critical_tasks(&self) -> Option<Vec<u32>> {
+        let Self::PlanAccepted { tasks } = self else { return None };
+        Some(
+            (0..).zip(&**tasks).filter(|(_, task)| task.critical).map(|(index, _)| index).collect(),
+        )
+    }
+
     fn about(&self) -> FactAbout<'_> {
         match self {
             Self::TaskFailed { attempts, reason } => FactAbout {
@@ -216,7 +223,7 @@ impl WorkerFault {
             Self::BadResult => {
                 "The worker's result does not match its contract: the attempt says where."
             }
-            Self::Error => "The tool failed: the attempt has the error.",
+            Self::Error => "The tool failed: its last error says why.",
         })
     }
 }

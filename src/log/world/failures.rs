@@ -4,17 +4,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::run::RunFold;
 use super::spans::{SpanKind, Spans};
-use crate::base::name::ToolName;
+use crate::base::name::{TaskId, ToolName};
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::{
-    Asks, BreakerCause, BudgetReached, Purpose, ReplyRefused, RetryLimit, format_millis,
+    Asks, BreakerStage, BudgetReached, FailureClass, Purpose, ReplyRefused, RetryLimit, ToolLimits,
+    format_millis,
 };
 use crate::log::event::stop::{LlmError, StopClass};
-use crate::log::event::{Event, EventKind, SpanId, StopReason};
+use crate::log::event::{Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::tools::mcp::split_name;
 
@@ -47,13 +51,8 @@ pub struct CutReply {
 }
 
 impl Failures {
-    /// Keeps the causes that an event has, after the span tree.
+    /// Keeps the replies that are used though they are not whole, after the span tree.
     pub(crate) fn apply(&mut self, event: &Event, spans: &Spans) {
-        self.last_errors.apply(event, spans);
-        self.apply_cut(event, spans);
-    }
-
-    fn apply_cut(&mut self, event: &Event, spans: &Spans) {
         let span = event.span;
         match &event.kind {
             EventKind::AttemptAnswered(reply)
@@ -176,19 +175,44 @@ impl Refusals {
     }
 }
 
-/// The last errors of model calls.
+/// Most characters of an error that another program reported.
+const ERROR_CHARS: usize = 300;
+
+/// The last errors of calls, and what else a stop reason names without saying it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastErrors {
     /// Of open calls, by their spans.
     open: BTreeMap<SpanId, LastError>,
-    /// For each stop reason of a model call, the call that counts.
+    /// The tool of each open call, and its arguments.
+    calls: BTreeMap<SpanId, (ToolName, Option<Arc<Value>>)>,
+    /// For each stop reason, the call that counts.
     failed: Vec<StopCandidate>,
+    /// The critical tasks of the accepted plan, by index.
+    critical: Vec<u32>,
+    /// The first critical task of the plan that failed.
+    task: Option<(u32, TaskId, LastError)>,
+    /// How many pages could not be read, and the last error.
+    pages: Option<(u64, LastError)>,
+    /// The last error of each tool.
+    of_tools: BTreeMap<ToolName, Arc<str>>,
+    /// What opened the breaker of each tool.
+    opened: BTreeMap<ToolName, (Seq, Arc<str>)>,
+    /// The call in doubt.
+    in_doubt: Option<(Seq, Arc<str>)>,
+    /// The call that failed last, and its error.
+    last_failed: Option<(SpanId, Arc<str>)>,
+    /// The last error that another program reported.
+    of_program: Option<(Seq, Arc<str>)>,
 }
 
 /// Error of the last attempt of a call, and what prevented another attempt.
 #[derive(Clone, Debug)]
 pub(crate) struct LastError {
     pub text: Arc<str>,
+    /// The event that has it.
+    at: Seq,
+    /// The tool that was called.
+    tool: ToolName,
     /// The limit that prevented a retry, if there was one.
     pub limit: Option<RetryLimit>,
     /// A later attempt that was refused: its number, and the reason.
@@ -213,12 +237,18 @@ struct StopCandidate {
 impl LastErrors {
     pub fn apply(&mut self, event: &Event, spans: &Spans) {
         match &event.kind {
+            EventKind::CallStarted(call) if call.purpose.asks() != Asks::Agent => {
+                self.calls.insert(event.span, (call.tool.clone(), call.args.clone()));
+            }
             EventKind::AttemptFailed(failed) => {
                 if let Some(attempt) = spans.get(event.span) {
                     let before = self.open.get(&attempt.parent);
                     let adapted = before.map_or(0, |said| said.adapted);
+                    let tool = self.calls.get(&attempt.parent).map(|(tool, _)| tool.clone());
                     let said = LastError {
                         text: failed.text.as_str().into(),
+                        at: event.seq,
+                        tool: tool.unwrap_or_else(|| LLM.into()),
                         limit: None,
                         refused: None,
                         attempts: 1,
@@ -227,6 +257,9 @@ impl LastErrors {
                             .and_then(|said| said.own_wait_ms.max(said.earlier_wait_ms)),
                         own_wait_ms: failed.retry_after_ms,
                     };
+                    if failed.adapted.is_none() && failed.class != FailureClass::Cancelled {
+                        self.note_tool(&said);
+                    }
                     self.open.insert(attempt.parent, said);
                 }
             }
@@ -240,73 +273,213 @@ impl LastErrors {
                     said.refused = Some((*attempt, reason.clone()));
                 }
             }
-            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
-                self.open.remove(&event.span);
-            }
             EventKind::CallFailed { attempts, reason } => {
-                let said = self.open.remove(&event.span);
-                if let (Some(mut said), Some(call)) = (said, spans.get(event.span)) {
-                    said.attempts = *attempts;
-                    self.note(reason, event.span, said, &call.kind);
+                let (call, said) = self.close(event.span);
+                if let Some(span) =
+                    spans.get(event.span).filter(|_| !matches!(reason, StopReason::Cancelled))
+                {
+                    self.note(event, (reason, *attempts), call, said, &span.kind);
                 }
             }
             EventKind::CallAnswered { .. } | EventKind::CallDegraded { .. } => {
-                self.open.remove(&event.span);
+                self.close(event.span);
+            }
+            EventKind::BreakerChanged { tool, to, cause, by, counted, .. } => {
+                let why = match (by, to, self.of_tools.get(tool)) {
+                    (Some(_), ..) => "manual override.".to_owned(),
+                    (None, BreakerStage::Open, Some(text)) => match counted {
+                        Some(_) => format!("{}. Last failure: {text}", cause.description(*counted)),
+                        None => text.to_string(),
+                    },
+                    _ => return,
+                };
+                self.opened.insert(tool.clone(), (event.seq, why.into()));
+            }
+            EventKind::CallInDoubt { tool, .. } => {
+                let call = spans.get(event.span).and_then(|it| self.calls.get(&it.parent));
+                let args = call.and_then(|(_, args)| args.as_deref());
+                self.in_doubt = Some((event.seq, in_doubt_text(tool, args).into()));
+            }
+            EventKind::Pattern(fact) => {
+                if let Some(critical) = fact.get().critical_tasks() {
+                    self.critical = critical;
+                }
+                if let Some(error) = fact.get().error() {
+                    self.of_program = Some((event.seq, visible_within(error, ERROR_CHARS).into()));
+                }
             }
             _ => {}
         }
     }
 
-    fn note(&mut self, reason: &StopReason, call: SpanId, said: LastError, what: &SpanKind) {
-        // Concurrent seats: the first one in the sequence stops the run, no matter which one failed
-        // first.
-        let SpanKind::Call(purpose) = what else { return };
-        // A tool has no such reason, and of an agent its own model call has the cause already.
-        if purpose.asks() != Asks::Model {
-            return;
-        }
-        let first_counts = matches!(purpose, Purpose::Contribution { .. });
-        match self.failed.iter_mut().find(|failed| failed.reason == *reason) {
-            Some(before) if first_counts && before.call < call => {}
-            Some(before) => (before.call, before.said) = (call, said),
-            None => self.failed.push(StopCandidate { reason: reason.clone(), call, said }),
+    fn close(
+        &mut self,
+        call: SpanId,
+    ) -> (Option<(ToolName, Option<Arc<Value>>)>, Option<LastError>) {
+        (self.calls.remove(&call), self.open.remove(&call))
+    }
+
+    /// Keeps the last error of a tool; of a tool of a server also for the server.
+    fn note_tool(&mut self, said: &LastError) {
+        let server = split_name(said.tool.as_str()).map(|(server, _)| ToolName::from(server));
+        for tool in [Some(said.tool.clone()), server].into_iter().flatten() {
+            self.of_tools.insert(tool, Arc::clone(&said.text));
         }
     }
 
-    /// The last error of the model call that stopped a run with this reason, if there is one.
-    pub fn for_reason(&self, stop: &StopReason) -> Option<&LastError> {
-        let failed = self.failed.iter().find(|failed| failed.reason == *stop)?;
-        // For a missing script row, the text already says whose row it is and what to add. A tool has none
-        // here, so the other is that of an agent of another program.
-        let is_explained = matches!(stop, StopReason::ScriptMissing(_) | StopReason::ToolError(..));
-        (is_explained || stop.class() == StopClass::Unreachable).then_some(&failed.said)
+    fn note(
+        &mut self,
+        event: &Event,
+        (reason, attempts): (&StopReason, u32),
+        call: Option<(ToolName, Option<Arc<Value>>)>,
+        said: Option<LastError>,
+        what: &SpanKind,
+    ) {
+        let SpanKind::Call(purpose) = what else { return };
+        // Of an agent its own calls have the cause already.
+        if purpose.asks() == Asks::Agent {
+            return;
+        }
+        let said = said.map(|said| LastError { attempts, ..said });
+        if let Purpose::Task { task, index } = purpose
+            && self.critical.contains(index)
+            && self.task.as_ref().is_none_or(|(first, ..)| index < first)
+        {
+            // A call that was not made has no error but its reason.
+            let said = said.clone().unwrap_or_else(|| LastError {
+                text: reason.phrase().into(),
+                at: event.seq,
+                tool: call.map_or_else(|| LLM.into(), |(tool, _)| tool),
+                limit: None,
+                refused: None,
+                attempts: 0,
+                adapted: 0,
+                earlier_wait_ms: None,
+                own_wait_ms: None,
+            });
+            self.task = Some((*index, task.clone(), said));
+        }
+        let Some(said) = said else { return };
+        self.last_failed = Some((event.span, Arc::clone(&said.text)));
+        if let Purpose::Read { .. } = purpose {
+            let pages = self.pages.take().map_or(1, |(pages, _)| pages + 1);
+            self.pages = Some((pages, said.clone()));
+        }
+        // Concurrent seats: the first one in the sequence stops the run, no matter which one failed
+        // first.
+        let first_counts = matches!(purpose, Purpose::Contribution { .. });
+        let (call, room) = (event.span, self.failed.len() < MAX_REASONS);
+        match self.failed.iter_mut().find(|failed| failed.reason == *reason) {
+            Some(before) if first_counts && before.call < call => {}
+            Some(before) => (before.call, before.said) = (call, said),
+            None if room => self.failed.push(StopCandidate { reason: reason.clone(), call, said }),
+            None => {}
+        }
     }
+
+    /// The last error of the call that stopped a run with this reason, if there is one.
+    fn for_reason(&self, stop: &StopReason) -> Option<&LastError> {
+        match stop {
+            StopReason::CriticalTaskFailed => self.task.as_ref().map(|(.., said)| said),
+            StopReason::NoReliableSources => self.pages.as_ref().map(|(_, said)| said),
+            // What a budget or a person ends may have failed before.
+            _ if !matches!(stop.class(), StopClass::Unreachable | StopClass::Stopped) => None,
+            _ => self.failed.iter().find(|it| it.reason == *stop).map(|it| &it.said),
+        }
+    }
+}
+
+/// That nobody knows whether a call was made.
+fn in_doubt_text(tool: &ToolName, args: Option<&Value>) -> String {
+    if tool.as_str() == LLM {
+        return "A call of the model was in flight when the run was interrupted: it may have been made, and \
+                paid, or not."
+            .to_owned();
+    }
+    let args = args.map(|args| visible_within(&args.to_string(), REASON_CHARS));
+    let args = args.map_or_else(String::new, |args| format!(" {args}"));
+    format!(
+        "The call {tool}{args} was in flight when the run was interrupted: it may have been made, or not."
+    )
 }
 
 /// Name of the model at the gateway.
 const LLM: &str = "llm";
 
 impl RunFold {
-    /// The cause of the end of a run, if a model call or an open breaker stopped it: the last error
-    /// and the limit that prevented a retry, or what opened the breaker.
+    /// Why a run was stopped, if more is known than its stop reason says: the last error of the call that
+    /// stopped it, and the limit that prevented a retry; what opened a breaker; which call is in doubt.
     pub fn stop_cause(&self) -> Option<Arc<str>> {
         let reason = &self.progress.closed.as_ref()?.reason;
-        match reason {
-            StopReason::CircuitOpen(tool) => self.opened_by(tool),
+        let errors = &self.failures.last_errors;
+        let cause = |said: &LastError| said.cause(self.max_attempts_of(&said.tool));
+        let text = match reason {
+            StopReason::CircuitOpen(tool) => {
+                let (_, by) = errors.opened.get(tool)?;
+                format!("The breaker of {tool} was open, so it was not called. Opened by: {by}")
+            }
+            StopReason::BulkheadFull(tool) => self.full_bulkhead_text(tool)?,
             StopReason::MaxTokensBudget | StopReason::MaxCostBudget => {
-                self.failures.budget_reached.map(|reached| reached.sentence().into())
+                self.failures.budget_reached?.sentence()
             }
-            _ => {
-                let called = match reason {
-                    StopReason::ToolError(tool, _) => tool.as_str(),
-                    _ => LLM,
-                };
-                let most = self.tools.get(called).map(|row| row.head.limits.max_attempts);
-                // The limits of an agent of another program are in the table of the agent.
-                let table = split_name(called).map_or(called, |(agent, _)| agent);
-                self.failures.last_errors.for_reason(reason).map(|said| said.cause(table, most))
+            StopReason::InDoubt(_) => return Some(Arc::clone(&errors.in_doubt.as_ref()?.1)),
+            StopReason::ProgramFailed | StopReason::SpanFailed => {
+                return Some(Arc::clone(&errors.of_program.as_ref()?.1));
             }
+            StopReason::ApprovalDenied(tool) => self.questions.denial_of(tool)?,
+            StopReason::CriticalTaskFailed => {
+                let (_, task, said) = errors.task.as_ref()?;
+                format!("{task} failed: {}", cause(said))
+            }
+            StopReason::NoReliableSources => {
+                let (pages, said) = errors.pages.as_ref()?;
+                let pages =
+                    if *pages == 1 { "1 page".to_owned() } else { format!("{pages} pages") };
+                format!("{pages} could not be read. Last error: {}", cause(said))
+            }
+            _ => match (errors.for_reason(reason), reason) {
+                (Some(said), _) => cause(said),
+                // Its server has listed its tools, but they are not used.
+                (None, StopReason::ToolError(tool, FailureClass::Denied)) => {
+                    format!("The tools of {tool} have changed, and they were not accepted.")
+                }
+                (None, StopReason::ToolError(tool, FailureClass::BadResponse)) => {
+                    format!("{tool} answered, but not with a list of its tools.")
+                }
+                (None, StopReason::ToolInvalidOutput(tool)) if self.stop_refusal().is_none() => {
+                    format!("{tool} answered, but not with a list of results.")
+                }
+                _ => return None,
+            },
+        };
+        Some(text.into())
+    }
+
+    /// The same for the outcome, which has the reason of a task that was not called already.
+    pub(super) fn stop_error(&self) -> Option<Arc<str>> {
+        let is_task = self.progress.closed.as_ref()?.reason == StopReason::CriticalTaskFailed;
+        let task = self.failures.last_errors.task.as_ref().filter(|_| is_task);
+        self.stop_cause().filter(|_| task.is_none_or(|(.., said)| said.attempts > 0))
+    }
+
+    /// The event that has the cause of the end of a run, as [`stop_cause`](Self::stop_cause) says it.
+    pub(crate) fn stop_cause_event(&self) -> Option<Seq> {
+        let reason = &self.progress.closed.as_ref()?.reason;
+        let errors = &self.failures.last_errors;
+        match reason {
+            StopReason::CircuitOpen(tool) => errors.opened.get(tool).map(|(at, _)| *at),
+            StopReason::InDoubt(_) => errors.in_doubt.as_ref().map(|(at, _)| *at),
+            StopReason::ProgramFailed | StopReason::SpanFailed => {
+                errors.of_program.as_ref().map(|(at, _)| *at)
+            }
+            _ => errors.for_reason(reason).map(|said| said.at),
         }
+    }
+
+    /// The error of this call, if it is the one that failed last.
+    pub(crate) fn last_failed_call(&self, call: SpanId) -> Option<&str> {
+        let (failed, error) = self.failures.last_errors.last_failed.as_ref()?;
+        (*failed == call).then_some(&**error)
     }
 
     /// The refused reply that stopped the run, if one did.
@@ -324,7 +497,7 @@ impl RunFold {
         let reason = &self.progress.closed.as_ref()?.reason;
         let said = self.failures.last_errors.for_reason(reason);
         match (reason, said.and_then(|said| said.limit)) {
-            // The error of an agent has its own advice.
+            // The error has its own advice.
             (StopReason::ToolError(..), _) if said.is_some() => None,
             (
                 StopReason::LlmError(LlmError::RateLimited),
@@ -335,7 +508,7 @@ impl RunFold {
                 StopReason::LlmError(LlmError::Connection) | StopReason::LlmTimeout,
                 Some(RetryLimit::RetryBudget { .. }),
             ) => reason.advice(),
-            (_, Some(RetryLimit::RetryBudget { .. })) => {
+            (StopReason::LlmError(_), Some(RetryLimit::RetryBudget { .. })) => {
                 Some("Start the run again later, or raise tools.llm.retry_budget.min.")
             }
             _ if self.stop_refusal().is_some_and(|stop| stop.refused.repeats > 0) => Some(
@@ -345,27 +518,43 @@ impl RunFold {
         }
     }
 
-    fn opened_by(&self, tool: &ToolName) -> Option<Arc<str>> {
-        let row = self.tools.get(tool.as_str())?;
-        let opened =
-            row.history.iter().rev().find(|it| it.opened_by.is_some() || it.by.is_some())?;
-        let by = match (&opened.opened_by, opened.why) {
-            (_, BreakerCause::Manual) | (None, _) => "manual override.".into(),
-            (Some(text), why) => match opened.counted {
-                Some(_) => format!("{}. Last failure: {text}", why.description(opened.counted)),
-                None => text.to_string(),
-            },
+    /// The limits of a tool; those of an agent of another program or of a server are in its own table.
+    fn limits_of(&self, tool: &ToolName) -> Option<&ToolLimits> {
+        let head = |name: &str| {
+            let tools = &self.head.as_ref()?.tools;
+            tools.iter().find(|it| it.name.as_str() == name).map(|it| &it.limits)
         };
-        Some(
-            format!("The breaker of {tool} was open, so it was not called. Opened by: {by}").into(),
-        )
+        let of =
+            |name: &str| self.tools.get(name).map(|row| &row.head.limits).or_else(|| head(name));
+        of(tool.as_str()).or_else(|| of(split_name(tool.as_str())?.0))
+    }
+
+    fn max_attempts_of(&self, tool: &ToolName) -> Option<u32> {
+        self.limits_of(tool).map(|limits| limits.max_attempts)
+    }
+
+    fn full_bulkhead_text(&self, tool: &ToolName) -> Option<String> {
+        let limits = self.limits_of(tool)?.bulkhead?;
+        let waited = match limits.max_wait {
+            Some(Duration::ZERO) => "",
+            _ => ", and none of them ended in time",
+        };
+        let calls = match limits.max_in_flight {
+            1 => "1 call was".to_owned(),
+            calls => format!("{calls} calls were"),
+        };
+        Some(format!(
+            "The bulkhead of {tool} was full, so it was not called: {calls} in flight{waited}."
+        ))
     }
 }
 
 impl LastError {
-    /// The error, the wait that the endpoint requested, and what prevented another attempt; a call
-    /// may have `most` attempts, by the limits of this table of [tools].
-    fn cause(&self, table: &str, most: Option<u32>) -> Arc<str> {
+    /// The error, the wait that the endpoint requested, and what prevented another attempt; a call may have
+    /// `most` attempts.
+    fn cause(&self, most: Option<u32>) -> String {
+        // The limits of an agent of another program are in the table of the agent.
+        let table = split_name(self.tool.as_str()).map_or(self.tool.as_str(), |(agent, _)| agent);
         let mut text = self.text.to_string();
         // If the wait itself exceeded a limit, the text of that limit states it.
         let said = matches!(self.limit, Some(RetryLimit::Deadline { requested: true, .. }));
@@ -389,6 +578,6 @@ impl LastError {
             }
             (None, None) => {}
         }
-        text.into()
+        text
     }
 }

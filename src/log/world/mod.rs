@@ -324,6 +324,11 @@ pub trait Projection {
     /// The next boundary at which a breakpoint can be set, or why there is none.
     fn next_breakpoint(&self, run: &RunFold) -> Result<BoundaryId, &'static str>;
 
+    /// Whether the number of tasks at a time can be changed while the run plays.
+    fn limits_tasks(&self) -> bool {
+        false
+    }
+
     /// The callers that put load on the tools, if the run is about its tools.
     fn tool_load(&self) -> Option<ToolLoad<'_>> {
         None

@@ -284,6 +284,10 @@ impl Projection for Orchestrator {
         self.outcome_fields(run, fields);
     }
 
+    fn limits_tasks(&self) -> bool {
+        true
+    }
+
     fn replaced(&self) -> Option<Vec<Replaced>> {
         let rows = self.tasks.iter().filter(|row| row.is_replaced()).map(|row| Replaced {
             tool: row.task.worker.clone(),

@@ -34,8 +34,8 @@ pub struct Outcome {
     /// What was wrong with the reply that stopped the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Box<str>>,
-    /// The cause of the stop, if a model call or an open breaker caused it: the last error, the
-    /// limit that prevented a retry, or what opened the breaker.
+    /// The cause of the stop, if more is known than its reason says: the last error of the call that stopped
+    /// the run and the limit that prevented a retry, what opened the breaker, or which call is in doubt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
     /// The pattern's own fields; `trace` and `history` come last.
@@ -108,7 +108,7 @@ impl World {
             stop_reason: closed.reason.clone(),
             phase: closed.phase.clone(),
             detail: self.stop_refusal().map(|stop| stop.refused.detail.clone()),
-            error: self.stop_cause(),
+            error: self.stop_error(),
             fields,
             run_id: head.run.clone(),
             pattern: head.plan.name(),

@@ -1,7 +1,7 @@
 //! The questions of a run to people: which are open, how they were answered, which approvals the run
 //! remembers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::log::event::kind::{
     Answer, AnsweredBy, BudgetReached, QuestionAnswered, QuestionAsked, QuestionId, Subject,
     Withdrawal,
 };
-use crate::log::event::question::{EXTEND, changed_text, denial_text};
+use crate::log::event::question::{EXTEND, changed_text, denial, denial_text};
 use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::scenario::patterns::collaboration::Decision;
 use crate::scenario::spec::SpendingLimits;
@@ -41,6 +41,8 @@ pub struct Questions {
     pub asked_of: BTreeMap<PersonName, u64>,
     /// How many calls of each tool were approved, by people, rules or the script.
     pub approved: BTreeMap<ToolName, u64>,
+    /// The agents whose last turn nobody answered, so that the scenario's answer for that case was used.
+    pub fallback_turns: BTreeSet<AgentName>,
     /// How long people took, in milliseconds.
     waits: Vec<u64>,
     /// How often the token limit and the cost limit were extended by their own size.
@@ -218,6 +220,12 @@ impl Questions {
             };
             *extended = extended.saturating_add(reached.missing_sizes(limits));
         }
+        if let Subject::Turn { agent, .. } = &asked.subject {
+            match answered.by {
+                AnsweredBy::Nobody => self.fallback_turns.insert(agent.clone()),
+                _ => self.fallback_turns.remove(agent),
+            };
+        }
         if let Subject::ToolCall { tool, definition, .. } = &asked.subject {
             match &answered.answer {
                 Answer::Approve { .. } => *self.approved.entry(tool.clone()).or_default() += 1,
@@ -322,6 +330,28 @@ impl Questions {
             QuestionEnd::Answered(answered) => Some(denial_text(&ended.question.asked, answered)),
             QuestionEnd::Withdrawn(_) => None,
         }
+    }
+
+    /// Who did not allow the last call of this tool that was denied, and why.
+    pub(super) fn denial_of(&self, tool: &ToolName) -> Option<String> {
+        self.ended.iter().rev().find_map(|ended| match &ended.end {
+            QuestionEnd::Answered(answered)
+                if ended.question.asked.subject.approves() == Some(tool)
+                    && !matches!(answered.answer, Answer::Approve { .. }) =>
+            {
+                Some(format!("{}.", denial(&ended.question.asked, answered)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether the answer that this attempt of a person's call has is a fallback: nobody gave it.
+    pub fn is_fallback(&self, attempt: SpanId) -> bool {
+        let ended = self.ended.iter().rfind(|ended| ended.question.span == attempt);
+        ended.is_some_and(|ended| match &ended.end {
+            QuestionEnd::Answered(answered) => answered.by == AnsweredBy::Nobody,
+            QuestionEnd::Withdrawn(_) => false,
+        })
     }
 
     /// The arguments with which a call was made, if its approval changed them.

@@ -154,11 +154,12 @@ impl RunFold {
     }
 
     /// Processes one event for the course of the run alone: its head, flags, progress, spans, counts,
-    /// models and refused replies. The row of the run in a list needs no more; all else stays unchanged.
+    /// models, last errors and refused replies. The row of the run in a list needs no more; all else stays unchanged.
     pub(crate) fn apply_course(&mut self, event: &Event) {
         self.tally.events += 1;
         self.progress.count(event);
         self.spans.apply(event);
+        self.failures.last_errors.apply(event, &self.spans);
         let limits = self.head.as_ref().map(|head| head.spending).unwrap_or_default();
         self.questions.apply(event, limits);
         match &event.kind {
@@ -213,7 +214,10 @@ impl RunFold {
                 self.progress.answer = Some(Arc::clone(text));
                 self.progress.answer_end = *end;
                 if let (Some(by), None) = (by, &self.progress.result) {
-                    self.progress.result = Some(by.as_str().into());
+                    self.progress.result = Some(match self.questions.fallback_turns.contains(by) {
+                        true => format!("fallback of {by}").into(),
+                        false => by.as_str().into(),
+                    });
                 }
             }
             EventKind::Pattern(fact) => {

@@ -28,8 +28,8 @@ pub struct RunRow {
     pub status: RunStatus,
     /// Who its open questions ask, one for each, the first question first; empty for a run that has ended.
     pub waits_for: Vec<PersonName>,
-    /// Its result: the word of a decision, a level, a route, or who answered; of a run that a refused reply
-    /// stopped, what was wrong with the reply.
+    /// Its result: the word of a decision, a level, a route, or who answered; of a run that was stopped, what was
+    /// wrong with the reply or the call that stopped it.
     pub result: Option<Arc<str>>,
     /// Time without pauses in milliseconds.
     pub elapsed_ms: u64,

@@ -266,7 +266,8 @@ pub fn describe_contribution_fault(
     expected: &RoleName,
 ) -> Detail {
     let field = |key: &str| raw.get(key).unwrap_or(&Value::Null);
-    let agent = || field("agent").as_str().unwrap_or_default();
+    // As the rule compares it.
+    let agent = || field("agent").as_str().unwrap_or_default().trim();
     match fault {
         ContributionFault::NotObject => {
             format!("the reply is {}, not an object", show_value(raw)).into()
@@ -349,6 +350,7 @@ mod tests {
                 "agent is \"Risk Analyst\", expected risk_analyst; repair = [\"case\"] would accept it",
             ),
             (with("agent", json!("critic")), "agent is \"critic\", expected risk_analyst"),
+            (with("agent", json!(" critic ")), "agent is \"critic\", expected risk_analyst"),
             (with("agent", json!("Critic")), "agent is \"Critic\", expected risk_analyst"),
             (with("stance", json!("maybe")), "stance is \"maybe\", not go, caution or block"),
             (with("stance", json!(null)), "stance is null, not go, caution or block"),

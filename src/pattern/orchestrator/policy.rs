@@ -148,8 +148,9 @@ pub fn describe_plan_fault(
                 let id = task.get("id").and_then(Value::as_str).map(str::trim);
                 id.is_some_and(|id| !ids.insert(id.to_owned()))
             });
-            let id = task.get("id").unwrap_or(&Value::Null);
-            format!("{place}.id repeats {}", show_value(id)).into()
+            // As the rule compares it.
+            let id = task.get("id").and_then(Value::as_str).unwrap_or_default().trim();
+            format!("{place}.id repeats {}", show_value(&id.into())).into()
         }
         PlanFault::Worker => in_task("worker", "the name of a worker", is_filled).into(),
         PlanFault::WorkerNotAllowed(_) => {
@@ -209,6 +210,7 @@ mod tests {
             (tasks(json!([{ "id": "t1" }])), "tasks[0]: keys missing: worker, args, critical"),
             (with("id", json!(" ")), "tasks[1].id is empty, not text"),
             (with("id", json!("t1")), "tasks[1].id repeats \"t1\""),
+            (with("id", json!(" t1 ")), "tasks[1].id repeats \"t1\""),
             (with("worker", json!(null)), "tasks[1].worker is null, not the name of a worker"),
             (
                 with("worker", json!("Sales Fetch")),
@@ -217,7 +219,8 @@ mod tests {
             ),
             (
                 with("worker", json!(" stock")),
-                "tasks[1].worker is \" stock\", workers are sales_fetch, stock",
+                "tasks[1].worker is \" stock\" with blanks at its ends, workers are sales_fetch, \
+                 stock",
             ),
             (
                 with("worker", json!("other")),

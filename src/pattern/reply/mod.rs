@@ -329,8 +329,8 @@ pub fn describe_non_json(reply: &Reply) -> Option<Detail> {
     })
 }
 
-/// A text in quotes, shortened and with control characters made visible. Blanks at its ends stay:
-/// they may be the fault.
+/// A text in quotes, shortened and with control characters made visible. Blanks at its ends stay: of a text that
+/// its rule does not trim they may be the fault.
 pub fn quoted(text: &str, chars: usize) -> String {
     format!("\"{}\"", visible_within(text, chars))
 }
@@ -359,8 +359,13 @@ pub fn wrong_value(place: &str, value: &Value, wanted: &str) -> String {
 /// one.
 pub fn wrong_name(place: &str, name: &str, wanted: &str, known: &[&str]) -> Detail {
     let meant = repair::matching_word(name, known.iter().copied());
+    // The rule compares it as it is.
+    let blanks = match name.trim() != name && known.contains(&name.trim()) {
+        true => " with blanks at its ends",
+        false => "",
+    };
     Detail {
-        what: format!("{place} is {}, {wanted}", quoted(name, WORD_CHARS)),
+        what: format!("{place} is {}{blanks}, {wanted}", quoted(name, WORD_CHARS)),
         setting: meant.map(|_| format!("{} would accept it", repair::as_setting(&[Repair::Case]))),
     }
 }

@@ -100,6 +100,12 @@ pub(crate) fn is_boundary(id: &str) -> bool {
     ROWS.iter().flat_map(|row| row.boundaries).any(|form| form.fits(id))
 }
 
+/// Whether this pattern has boundaries with ids of this form.
+pub(crate) fn has_boundary(pattern: &str, id: &str) -> bool {
+    let of_pattern = ROWS.iter().filter(|row| row.name == pattern);
+    of_pattern.flat_map(|row| row.boundaries).any(|form| form.fits(id))
+}
+
 /// Names that the condition of a row may use. The step may be one that the pattern does not have.
 pub(super) fn condition_names(
     own: &PatternRow,

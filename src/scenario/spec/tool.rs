@@ -230,6 +230,17 @@ pub enum InjectedFault {
 }
 
 impl InjectedFault {
+    /// The fault of this kind where its strength is not said: by a key, `ctl` or a word of plain mode.
+    pub fn of(kind: FaultKind) -> Self {
+        match kind {
+            FaultKind::Latency => Self::Latency { ms: 2_000 },
+            FaultKind::Errors => Self::Errors { percent: 30, status: 503 },
+            FaultKind::Hang => Self::Hang,
+            FaultKind::Malformed => Self::Malformed,
+            FaultKind::Reset => Self::Reset,
+        }
+    }
+
     /// Its kind. A tool has at most one fault of each kind.
     pub fn kind(&self) -> FaultKind {
         match self {

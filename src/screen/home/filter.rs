@@ -13,7 +13,7 @@ use crate::screen::run::RunPage;
 use crate::screen::run::filter::FilterStatus;
 use crate::words::badges::{run_result, run_state};
 use crate::words::question::waits_text;
-use crate::words::verdict::stop_lead;
+use crate::words::verdict::stop_line;
 
 /// The filter of a list.
 #[derive(Clone, Debug, Default)]
@@ -251,7 +251,7 @@ pub(super) fn page_has(page: &RunPage, terms: &[String]) -> bool {
     let (id, scenario, title) = (page.id(), &head.scenario, &head.title);
     let reason = status.word();
     let result = match &world.progress.closed {
-        Some(closed) if !closed.reason.is_success() => stop_lead(world, closed),
+        Some(closed) if !closed.reason.is_success() => stop_line(world, closed),
         _ => run_result(&status, world.progress.result.as_deref()),
     };
     let pattern = head.plan.name();

@@ -20,7 +20,7 @@ use crate::screen::action::Action;
 use crate::screen::effect::{Contents, Effect, Export};
 use crate::words::closing::answer_mark;
 use crate::words::format;
-use crate::words::markdown::{model_markdown, reason_markdown, text};
+use crate::words::markdown::{model_markdown, paragraph, reason_markdown, text};
 use crate::words::patterns::words_of;
 use crate::words::sentence::{model_text, sentence, took_ms};
 use crate::words::styled::StyledText;
@@ -120,6 +120,9 @@ fn run_markdown(run: &RunData) -> String {
             place.unwrap_or_default(),
             took_ms(closed.elapsed_ms)
         );
+        if let Some(cause) = world.stop_cause() {
+            let _ = writeln!(out, "\n{}", paragraph(&cause));
+        }
     }
     if let Some(words) = words_of(world) {
         words.markdown(&mut out);

@@ -7,14 +7,14 @@ use std::borrow::Cow;
 use ratatui::layout::Rect;
 
 use super::data::RunData;
-use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::log::event::{EventKind, SpanId};
 use crate::log::facts::collaboration::Stance;
 use crate::log::world::{RunState, World};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
 use crate::screen::scroll::{Scroll, WrappingLines};
 use crate::words::measure::{row_count, wrap_within};
-use crate::words::patterns::observed::{last_error_line, nothing_seen};
+use crate::words::patterns::observed::nothing_seen;
 use crate::words::patterns::words_of;
 use crate::words::question::tally_text;
 use crate::words::verdict::refused_text;
@@ -266,12 +266,8 @@ fn end_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
         format!("{lead}.{more}")
     });
     let own = || words_of(world).and_then(|words| words.stop_detail(closed));
-    let of_program = || {
-        let observed = world.observed().filter(|_| closed.reason == StopReason::ProgramFailed);
-        observed.and_then(last_error_line).map(|line| format!("The last line of stderr: {line}"))
-    };
     let cause = refused.or_else(|| world.stop_cause().map(|cause| cause.to_string()));
-    let cause = cause.or_else(own).or_else(of_program);
+    let cause = cause.or_else(own);
     if let Some(cause) =
         cause.or_else(|| call.and_then(|call| last_failure(run, call))).filter(|it| !it.is_empty())
     {

@@ -100,17 +100,6 @@ impl ToolSetting {
     }
 }
 
-/// The fault that the drawer injects first for a kind.
-pub fn default_fault(kind: FaultKind) -> InjectedFault {
-    match kind {
-        FaultKind::Latency => InjectedFault::Latency { ms: 2_000 },
-        FaultKind::Errors => InjectedFault::Errors { percent: 30, status: 503 },
-        FaultKind::Hang => InjectedFault::Hang,
-        FaultKind::Malformed => InjectedFault::Malformed,
-        FaultKind::Reset => InjectedFault::Reset,
-    }
-}
-
 /// The fault of a kind that a tool has now.
 pub fn injected_fault(tool: &ToolRow, kind: FaultKind) -> Option<InjectedFault> {
     tool.faults.iter().copied().find(|fault| fault.kind() == kind)
@@ -214,7 +203,7 @@ impl FaultsDrawer {
                 Some(match asked.fault(&tool, kind, injected_fault(row, kind)) {
                     Some(_) => Command::RemoveFault { tool, kind, by: Initiator::You },
                     None => {
-                        Command::Inject { tool, fault: default_fault(kind), by: Initiator::You }
+                        Command::Inject { tool, fault: InjectedFault::of(kind), by: Initiator::You }
                     }
                 })
             }
@@ -325,7 +314,8 @@ fn setting_row(
                 None => ("[ ] ", StyleRole::Off),
             };
             pen.put(mark, cx.theme.style(role)).cell(kind.word(), 12, plain);
-            let what = tool_sentence::fault_text(&now.unwrap_or(default_fault(kind))).into_owned();
+            let what =
+                tool_sentence::fault_text(&now.unwrap_or(InjectedFault::of(kind))).into_owned();
             pen.put(&what, if now.is_some() { cx.theme.style(StyleRole::Flag) } else { dim });
         }
         ToolSetting::Limit(limit) => {
@@ -402,6 +392,6 @@ mod tests {
         assert_eq!(stepped_fault(InjectedFault::Hang, true), None);
         assert_eq!(stepped_fault(InjectedFault::Errors { percent: 100, status: 503 }, true), None);
         let weaker = InjectedFault::Errors { percent: 20, status: 503 };
-        assert_eq!(stepped_fault(default_fault(FaultKind::Errors), false), Some(weaker));
+        assert_eq!(stepped_fault(InjectedFault::of(FaultKind::Errors), false), Some(weaker));
     }
 }

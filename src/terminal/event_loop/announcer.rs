@@ -18,7 +18,7 @@ use crate::terminal::console::Console;
 use crate::terminal::surface::Surface;
 use crate::words::format;
 use crate::words::glyph::Glyphs;
-use crate::words::verdict::stop_lead;
+use crate::words::verdict::stop_line;
 
 /// Minimum time between two titles.
 const TITLE_GAP: Duration = Duration::from_millis(500);
@@ -174,7 +174,7 @@ impl<C: Console> DashboardLoop<C> {
         let asked_here = matches!(before.asked, Some(Initiator::You | Initiator::Suspend));
         let what = match (&progress.stage, &progress.closed) {
             (RunState::Closed, Some(closed)) => {
-                format!("has ended: {}", stop_lead(page.world(), closed))
+                format!("has ended: {}", stop_line(page.world(), closed))
             }
             // Only their number: what they are about is for the dashboard.
             _ if asks => {

@@ -239,6 +239,9 @@ fn facts(head: &RunStarted, world: &World) -> String {
         Some(closed) => {
             let badge = badges::ended(closed.reason.class());
             row("Ended", &stop_lead(world, closed), class(badge.role));
+            if let Some(cause) = world.stop_cause() {
+                row("Error", &cause, class(badge.role));
+            }
             if let Some(id) = reason_id(closed) {
                 row("Stop reason", &id, "dim");
             }

@@ -132,10 +132,16 @@ pub fn transcript(agents: &AgentsFold, event: &Event, run: &RunFold) -> Vec<Styl
     lines
 }
 
+/// Who gave the answer of the run: an agent, or `the fallback of ann`, where that person did not answer.
+pub fn answerer(agents: &AgentsFold) -> Option<String> {
+    let by = agents.answered_by.as_ref()?;
+    Some(if agents.is_fallback { format!("the fallback of {by}") } else { by.to_string() })
+}
+
 /// The totals on the last line of a run.
 pub fn totals(agents: &AgentsFold) -> String {
     let mut text = String::new();
-    if let Some(by) = &agents.answered_by {
+    if let Some(by) = answerer(agents) {
         let _ = write!(text, "  by {by}");
     }
     let counts = agents.hop_counts;
@@ -168,6 +174,13 @@ fn transcript_line(line: &TranscriptLine, run: &RunFold) -> Option<StyledLine> {
             (author, Glyph::Right, "message", StyleRole::Strong, shorten(text))
         }
         LineKind::Said(text) => (author, Glyph::Dot, "says", StyleRole::Text, shorten(text)),
+        LineKind::Fallback(text) => (
+            author,
+            Glyph::Alert,
+            "no answer",
+            StyleRole::Retry,
+            format!("fallback: {}", shorten(text)),
+        ),
         LineKind::Cut { end, calls } => {
             (author, Glyph::Alert, "note", StyleRole::Flag, cut_reply(*end, *calls))
         }
@@ -176,13 +189,15 @@ fn transcript_line(line: &TranscriptLine, run: &RunFold) -> Option<StyledLine> {
         LineKind::Called(call) => (author, Glyph::Arrow, "calls", StyleRole::Text, call_text(call)),
         LineKind::Result { of, text, end } => {
             let (glyph, word, role) = match end {
+                ResultEnd::Unanswered => (Glyph::Alert, "no answer", StyleRole::Retry),
                 ResultEnd::Answered => (Glyph::Done, "answered", StyleRole::Done),
                 ResultEnd::Denied => (Glyph::Refused, "denied", StyleRole::Refused),
                 ResultEnd::Failed | ResultEnd::Cancelled => {
                     (Glyph::Failed, "failed", StyleRole::Failed)
                 }
             };
-            (&**of, glyph, word, role, shorten(text))
+            let lead = if *end == ResultEnd::Unanswered { "fallback: " } else { "" };
+            (&**of, glyph, word, role, format!("{lead}{}", shorten(text)))
         }
         LineKind::HandedOver { to, message } => {
             let message = message.as_ref().map(|it| format!(": {}", shorten(it)));

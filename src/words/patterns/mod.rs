@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use super::sentence::Sentence;
 use super::styled::{StyleRole, StyledLine, StyledPart, StyledText};
-use super::verdict::{RunVerdict, reason_id, run_lead};
+use super::verdict::{RunVerdict, reason_id, run_lead, run_stop_line};
 use super::{badges, format};
 use crate::base::name::FlagName;
 use crate::log::event::kind::{Purpose, RunClosed};
@@ -237,9 +237,9 @@ pub fn closest_limit(run: &RunFold) -> Option<(String, u64, u64)> {
     })
 }
 
-/// How a run ended, in a few words.
+/// How a run ended, in one line.
 pub fn end_line(run: &RunFold, closed: &RunClosed) -> StyledLine {
-    StyledLine::new(badges::ended(closed.reason.class()).role, run_lead(run, closed))
+    StyledLine::new(badges::ended(closed.reason.class()).role, run_stop_line(run, closed))
 }
 
 /// Adds how the run ended, and what to do about it.
@@ -248,11 +248,15 @@ pub fn add_end(run: &RunFold, to: &mut StyledText) {
     add_stop(run, run_lead(run, closed), closed, to);
 }
 
-/// Adds how the run ended in these words, the identifier of its stop reason, and what to do about it.
+/// Adds how the run ended in these words, the error behind that, the identifier of its stop reason, and what to do
+/// about it.
 pub fn add_stop(run: &RunFold, lead: String, closed: &RunClosed, to: &mut StyledText) {
     match closed.reason.is_success() {
         true => to.item("ended", StyleRole::Text, lead),
         false => to.error("stopped", lead),
+    }
+    if let Some(cause) = run.stop_cause() {
+        to.item("", StyleRole::Text, cause.to_string());
     }
     for more in [reason_id(closed).as_deref(), run.stop_advice()].into_iter().flatten() {
         to.item("", StyleRole::Dim, more);

@@ -7,9 +7,8 @@ use super::{Closing, Narrate, PatternTerms, Progress, add_end, agents, end_line}
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::log::event::kind::{Purpose, RunClosed};
-use crate::log::event::{Event, SpanId, StopReason};
-use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole, TextStream};
-use crate::log::world::agents::LineKind;
+use crate::log::event::{Event, SpanId};
+use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 use crate::log::world::observed::{CallTotals, Observed};
 use crate::log::world::{RunFold, SpanKind};
 use crate::words::format;
@@ -114,11 +113,6 @@ impl Narrate for Observed {
             (verdict.glyph, verdict.role) = (Glyph::Alert, StyleRole::Notice);
             return verdict;
         }
-        if closed.reason == StopReason::ProgramFailed
-            && let Some(line) = last_error_line(self)
-        {
-            verdict.facts.push(visible_within(line, REASON_CHARS));
-        }
         verdict.facts.push(format::count_noun(spans, "span"));
         if self.failed > 0 {
             verdict.facts.push(format!("{} failed", self.failed));
@@ -141,21 +135,6 @@ impl Narrate for Observed {
     fn longest_subject(&self, _run: &RunFold) -> usize {
         MAX_SUBJECT
     }
-}
-
-/// Last lines that are searched for one of stderr.
-const SEARCHED_LINES: usize = 1_000;
-
-/// The last line that the program wrote to stderr.
-pub fn last_error_line(run: &Observed) -> Option<&str> {
-    let lines = run.agents.lines.iter().rev().take(SEARCHED_LINES);
-    let mut written = lines.filter_map(|line| match &line.what {
-        LineKind::Said(text) if line.author.as_ref()?.as_str() == TextStream::Stderr.word() => {
-            Some(text.trim())
-        }
-        _ => None,
-    });
-    written.find(|text| !text.is_empty())
 }
 
 /// That a program has ended well, and no span was received.

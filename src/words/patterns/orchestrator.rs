@@ -157,8 +157,8 @@ impl Narrate for Orchestrator {
 
     fn result(&self, run: &RunFold) -> StyledLine {
         let Some(closed) = &run.progress.closed else { return StyledLine::default() };
-        let mut line = match self.stop_detail(closed) {
-            Some(detail) => StyledLine::new(badges::ended(closed.reason.class()).role, detail),
+        let mut line = match task_error(run, closed) {
+            Some(error) => StyledLine::new(badges::ended(closed.reason.class()).role, error),
             None => end_line(run, closed),
         };
         if let Some((_, level)) = self.level() {
@@ -172,8 +172,8 @@ impl Narrate for Orchestrator {
 
     fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
         let mut verdict = RunVerdict::of(run, closed);
-        if let Some(cause) = self.stop_detail(closed) {
-            return verdict.because(closed, cause);
+        if let Some(error) = task_error(run, closed) {
+            return verdict.because(closed, error);
         }
         // What is missing, before what the results are.
         let mut failed = self.tasks.iter().filter(|row| row.state == TaskState::Failed);
@@ -195,17 +195,6 @@ impl Narrate for Orchestrator {
         }
         verdict.facts.extend(self.reached());
         verdict
-    }
-
-    fn stop_detail(&self, closed: &RunClosed) -> Option<String> {
-        if !matches!(closed.reason, StopReason::CriticalTaskFailed) {
-            return None;
-        }
-        let failed = self.tasks.iter().filter(|row| row.state == TaskState::Failed);
-        let row = failed.clone().find(|row| row.task.critical).or(failed.clone().next())?;
-        let why = row.error.as_deref().map(str::to_owned);
-        let why = why.or_else(|| Some(row.reason.as_ref()?.phrase().into_owned()))?;
-        Some(format!("{} failed: {why}", row.task.id))
     }
 
     fn reached(&self) -> Option<String> {
@@ -244,6 +233,12 @@ impl Narrate for Orchestrator {
         let workers = self.plan.workers.iter().map(|worker| worker.name.as_str());
         tasks.chain(workers).map(columns).max().unwrap_or(0)
     }
+}
+
+/// The critical task that stopped the run, and its error.
+fn task_error(run: &RunFold, closed: &RunClosed) -> Option<String> {
+    let is_task = closed.reason == StopReason::CriticalTaskFailed;
+    run.stop_cause().filter(|_| is_task).map(|cause| cause.to_string())
 }
 
 /// Number of a plan's tasks that are named; the others are only counted.
@@ -370,8 +365,7 @@ const MAX_TASKS: usize = 32;
 /// Adds how the run ended, and its tasks: their results, or their progress.
 pub(super) fn add_state(orchestrator: &Orchestrator, run: &RunFold, to: &mut StyledText) {
     if let Some(closed) = &run.progress.closed {
-        let lead = orchestrator.stop_detail(closed).unwrap_or_else(|| run_lead(run, closed));
-        add_stop(run, lead, closed, to);
+        add_stop(run, run_lead(run, closed), closed, to);
     }
     let level = &orchestrator.plan.level;
     if let Some(value) = orchestrator.aggregate.as_ref().and_then(|it| it.get(level)) {

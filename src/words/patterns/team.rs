@@ -77,7 +77,7 @@ impl Narrate for Team {
     fn result(&self, run: &RunFold) -> StyledLine {
         let Some(closed) = &run.progress.closed else { return StyledLine::default() };
         let line = end_line(run, closed);
-        match &self.agents.answered_by {
+        match agents::answerer(&self.agents) {
             Some(by) => line.with(StyledPart::new(StyleRole::Text, format!(", {by}"))),
             None => line,
         }
@@ -85,7 +85,7 @@ impl Narrate for Team {
 
     fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
         let mut verdict = RunVerdict::of(run, closed);
-        if let Some(by) = self.agents.answered_by.as_ref().filter(|_| closed.reason.is_success()) {
+        if let Some(by) = agents::answerer(&self.agents).filter(|_| closed.reason.is_success()) {
             verdict.word = "answered".into();
             verdict.facts.push(format!("by {by}"));
         }

@@ -125,6 +125,39 @@ async fn unanswered_question_ends_as_it_says() {
     }
 }
 
+/// The answer of a scenario for the case that nobody answers is never shown as the words of the person.
+#[tokio::test(start_paused = true)]
+async fn fallback_is_no_persons_word() {
+    let otherwise = "timeout = \"10m\"\notherwise = { answer = \"Admit nothing.\" }";
+    let asks = format!(
+        "title = \"T\"\npattern = \"team\"\ngoal = \"G\"\n[team]\nroot = \"billing\"\n\
+         [people.manager]\ndescription = \"Decides.\"\n{otherwise}\n\
+         [agents.billing]\ndescription = \"Refunds.\"\npeople = [\"manager\"]\n\
+         [[script]]\nagent = \"billing\"\nround = 1\n\
+         calls = [{{ tool = \"ask_manager\", args = {{ question = \"Refund?\" }} }}]\n\
+         [[script]]\nagent = \"billing\"\ntext = \"Done.\"\n"
+    );
+    let turn = SWARM.replace("OTHERWISE", otherwise);
+    for (scenario, about) in [(asks, "ask_manager"), (turn, "lead")] {
+        let (run, _) = start(&read(&scenario, &[]));
+        asked(&run, 1).await;
+        let events = facts(&run).await;
+        let lines = headless_text(&events);
+        let said: Vec<&String> = lines.iter().filter(|it| it.contains("Admit nothing.")).collect();
+        assert!(said.iter().all(|it| it.contains("fallback: Admit nothing.")), "{said:?}");
+        assert!(said.iter().all(|it| !it.contains("DONE")), "{said:?}");
+        let of = said.iter().any(|it| it.contains("no answer") && it.contains(about));
+        assert!(of, "{about}: {lines:#?}");
+        let within = "manager did not answer within 10m00s; fallback: Admit nothing.";
+        assert!(said.iter().any(|it| it.contains(within)), "{said:?}");
+        let transcript = world(&events).outcome().expect("an outcome").fields.get("transcript");
+        let transcript = transcript.expect("a transcript").to_string();
+        assert!(transcript.contains("\"fallback\":true"), "{transcript}");
+        let agents = world(&events).agents().expect("agents").is_fallback;
+        assert_eq!(agents, about == "lead", "the answer of the run is the fallback of lead");
+    }
+}
+
 /// A table of a model and a person.
 const SEATS: &str = r#"
 title = "A table"

@@ -25,6 +25,8 @@ use crate::log::event::{Command, Event, EventKind, World};
 use crate::run::questions::PeopleMode;
 use crate::scenario::Scenario;
 use crate::support::table::{engine, facts, read, until};
+use crate::words::glyph::Glyph;
+use crate::words::headless;
 
 /// A team of one agent that calls `refund`, and says what it got.
 const DESK: &str = r#"
@@ -185,4 +187,21 @@ fn said(events: &[Arc<Event>]) -> String {
     });
     let replies: Vec<String> = replies.collect();
     replies.iter().rev().nth(1).cloned().unwrap_or_default()
+}
+
+/// What headless text says of a run.
+fn headless_text(events: &[Arc<Event>]) -> Vec<String> {
+    let mut world = World::new();
+    let mut text = Vec::new();
+    for event in events {
+        world.apply(event);
+        for line in headless::lines(event, &world) {
+            let parts = line.parts.iter().map(|part| match part.glyph {
+                Some(Glyph::Done) => format!("DONE {}", part.text),
+                _ => part.text.to_string(),
+            });
+            text.push(parts.collect::<String>());
+        }
+    }
+    text
 }

@@ -323,6 +323,19 @@ async fn missing_server_stops_the_run() {
         assert_eq!(stop_reason(&events), reason);
         let calls = kinds(&events, &["call.started"]).len();
         assert_eq!(calls > 1, reason == "success");
+        // The error is said in both cases, and is the cause of the end where it stops the run.
+        let failed = events.iter().find_map(|event| match &event.kind {
+            EventKind::AttemptFailed(failed) => Some((event.seq, failed.text.clone())),
+            _ => None,
+        });
+        let (seq, error) = failed.expect("an attempt that failed");
+        let text = headless_text(&events);
+        let is_said = text.iter().any(|it| it.contains("failed") && it.contains(&error));
+        assert!(is_said, "{error}: {text:#?}");
+        let world = world(&events);
+        let cause = world.stop_cause().map(|cause| cause.to_string());
+        let expected = (reason != "success").then_some((seq, error));
+        assert_eq!(world.stop_cause_event().zip(cause), expected);
     }
 }
 

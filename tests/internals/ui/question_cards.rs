@@ -241,7 +241,7 @@ fn draft_stays_when_question_ends() {
         ("by manager (anna at laptop)", &|dash| {
             answered(dash, 1, anna(), Answer::Text { text: "x".into() });
         }),
-        ("manager did not answer, so it was denied", &|dash| {
+        ("manager did not answer; fallback: it is denied", &|dash| {
             answered(dash, 1, AnsweredBy::Nobody, deny.clone());
         }),
         ("withdrawn: its branch ended", &|dash| withdrawn(dash, Withdrawal::Cancelled)),

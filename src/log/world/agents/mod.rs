@@ -6,7 +6,7 @@ mod outcome;
 mod rows;
 mod transcript;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -18,7 +18,7 @@ use super::progress::Pauses;
 use super::spans::{SpanKind, Spans};
 use super::{EventLog, MarkKind, RunFold};
 use crate::base::name::AgentName;
-use crate::log::event::kind::{CallStarted, FallbackKind, Purpose};
+use crate::log::event::kind::{AnsweredBy, CallStarted, FallbackKind, Purpose};
 use crate::log::event::{
     Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, result_text,
 };
@@ -57,6 +57,8 @@ pub struct AgentsFold {
     pub in_control: Option<AgentName>,
     /// The agent that wrote the answer.
     pub answered_by: Option<AgentName>,
+    /// Whether the answer is the scenario's for the case that this person does not answer.
+    pub is_fallback: bool,
     /// The best text when the run was stopped, and the agent that gave it.
     pub partial: Option<(Arc<str>, AgentName)>,
     /// Failed calls: the answer of the run lacks their results.
@@ -72,6 +74,8 @@ pub struct AgentsFold {
     /// What the callers of open calls read below the result, by the call's span: a person has changed
     /// the arguments.
     pub(super) changed: BTreeMap<SpanId, Arc<str>>,
+    /// Open calls whose person did not answer.
+    pub(super) unanswered: BTreeSet<SpanId>,
     /// The loop guard's counts in each run of a swarm, by the swarm's span.
     swarm_counts: BTreeMap<SpanId, SwarmCounts>,
     /// Index of each unfinished hop, by the span of its call.
@@ -143,6 +147,7 @@ impl AgentsFold {
             lines: Chunked::default(),
             in_control: None,
             answered_by: None,
+            is_fallback: false,
             partial: None,
             missing: Arc::default(),
             incomplete: false,
@@ -150,6 +155,7 @@ impl AgentsFold {
             model_calls: BTreeMap::new(),
             last_errors: BTreeMap::new(),
             changed: BTreeMap::new(),
+            unanswered: BTreeSet::new(),
             swarm_counts: BTreeMap::new(),
             open: BTreeMap::new(),
             pending_handoffs: BTreeMap::new(),
@@ -338,12 +344,20 @@ impl AgentsFold {
                 if let Some(note) = run.questions.changed_text(answered) {
                     self.changed.insert(event.span, note);
                 }
+                let is_fallback = answered.by == AnsweredBy::Nobody;
+                if let Some(attempt) = spans.get(event.span).filter(|_| is_fallback) {
+                    self.unanswered.insert(attempt.parent);
+                }
                 if let Some((agent, text)) = run.questions.turn_of(answered) {
-                    let (agent, said) = (agent.clone(), LineKind::Said(text));
-                    self.add_line(event, event.span, &agent, said, spans);
+                    let said =
+                        if is_fallback { LineKind::Fallback(text) } else { LineKind::Said(text) };
+                    self.add_line(event, event.span, &agent.clone(), said, spans);
                 }
             }
-            EventKind::AnswerComposed { by: Some(by), .. } => self.answered_by = Some(by.clone()),
+            EventKind::AnswerComposed { by: Some(by), .. } => {
+                self.is_fallback = run.questions.fallback_turns.contains(by);
+                self.answered_by = Some(by.clone());
+            }
             EventKind::RunClosed(closed) => {
                 let failed = (!closed.reason.is_success()).then_some(&closed.reason);
                 if let Some(root) = self.plan.root.clone() {

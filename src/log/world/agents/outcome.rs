@@ -119,6 +119,9 @@ struct TranscriptEntry<'a> {
     at_ms: u64,
     #[serde(flatten)]
     what: EntryKind<'a>,
+    /// A person was asked and did not answer: the text is the scenario's answer for that case.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    fallback: bool,
 }
 
 #[derive(Serialize)]
@@ -155,11 +158,12 @@ impl<'a> TranscriptEntry<'a> {
     fn of(line: &'a TranscriptLine) -> Self {
         let what = match &line.what {
             LineKind::Message(text) => EntryKind::Message(text),
-            LineKind::Said(text) => EntryKind::Text(text),
+            LineKind::Said(text) | LineKind::Fallback(text) => EntryKind::Text(text),
             LineKind::Cut { end, .. } => EntryKind::Cut(*end),
             LineKind::Called(call) => EntryKind::Call(call),
             LineKind::Result { of, text, end } => {
-                EntryKind::Result { of, text, ok: *end == ResultEnd::Answered }
+                let ok = matches!(end, ResultEnd::Answered | ResultEnd::Unanswered);
+                EntryKind::Result { of, text, ok }
             }
             LineKind::HandedOver { to, message } => {
                 EntryKind::Handoff { to, message: message.as_deref() }
@@ -168,6 +172,10 @@ impl<'a> TranscriptEntry<'a> {
             LineKind::NotCalled { tool, text } => EntryKind::RefusedCall { tool, text },
             LineKind::Written { told } => EntryKind::WrittenCall { told: *told },
         };
-        Self { author: line.author.as_ref(), at_ms: line.at.0 / 1_000, what }
+        let fallback = matches!(
+            line.what,
+            LineKind::Fallback(_) | LineKind::Result { end: ResultEnd::Unanswered, .. }
+        );
+        Self { author: line.author.as_ref(), at_ms: line.at.0 / 1_000, what, fallback }
     }
 }

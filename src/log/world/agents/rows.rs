@@ -214,6 +214,8 @@ pub struct TranscriptLine {
 pub enum ResultEnd {
     /// With a result or a fallback value.
     Answered,
+    /// A person was asked and did not answer: it is the scenario's answer for that case.
+    Unanswered,
     Failed,
     /// A person or a rule did not approve it.
     Denied,
@@ -228,6 +230,8 @@ pub enum LineKind {
     Message(Arc<str>),
     /// The text of an agent's reply.
     Said(Arc<str>),
+    /// The scenario's answer for a person who had the turn of an agent and did not answer.
+    Fallback(Arc<str>),
     /// The reply before was not whole.
     Cut {
         /// How it ended.

@@ -102,11 +102,15 @@ impl AgentsFold {
         let place = nesting(spans.get(call).map_or(SpanId::RUN, |span| span.parent), spans);
         let whole = !prose || place.inner == MemberOutput::Text;
         let changed = self.changed.remove(&call);
+        let answered = match self.unanswered.remove(&call) {
+            true => ResultEnd::Unanswered,
+            false => ResultEnd::Answered,
+        };
         let (text, end) = match came {
             CallResult::Text(text) if whole => {
-                (result_text::noted_text(&text, changed.as_deref()), ResultEnd::Answered)
+                (result_text::noted_text(&text, changed.as_deref()), answered)
             }
-            CallResult::Text(_) => (Arc::default(), ResultEnd::Answered),
+            CallResult::Text(_) => (Arc::default(), answered),
             CallResult::Failed(StopReason::Cancelled, _) => {
                 (StopReason::Cancelled.to_string().into(), ResultEnd::Cancelled)
             }
@@ -143,7 +147,7 @@ impl AgentsFold {
     ) {
         let shown = match place.inner {
             MemberOutput::Text => true,
-            MemberOutput::Progress => !matches!(what, LineKind::Said(_)),
+            MemberOutput::Progress => !matches!(what, LineKind::Said(_) | LineKind::Fallback(_)),
             MemberOutput::Hidden => false,
         };
         if shown {

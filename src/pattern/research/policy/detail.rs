@@ -25,8 +25,9 @@ pub fn describe_refused_plan(reason: &StopReason, raw: &Value, max_steps: u32) -
         }
         StopReason::InvalidPlan(PlanFault::StepSequence) => {
             let wanted = ResearchStep::ALL.map(ResearchStep::action);
+            // As the rule compares them.
             let came: Vec<&str> =
-                list.iter().filter_map(|step| step.get("action")?.as_str()).collect();
+                list.iter().filter_map(|step| Some(step.get("action")?.as_str()?.trim())).collect();
             let other =
                 wanted.iter().zip(&came).enumerate().find(|(_, (wanted, came))| wanted != came);
             match other {
@@ -188,6 +189,14 @@ mod tests {
                 with(0, "action", json!("Search Sources")),
                 "steps[0].action is \"Search Sources\", expected search_sources; repair = \
                  [\"case\"] would accept it",
+            ),
+            (
+                {
+                    let mut raw = with(0, "action", json!(" search_sources "));
+                    raw["steps"][1]["action"] = json!("dedupe");
+                    raw
+                },
+                "steps[1].action is \"dedupe\", expected dedupe_urls",
             ),
             (
                 json!({ "steps": &steps()[..2] }),

@@ -151,6 +151,10 @@ pub(crate) fn cause_of(run: &RunData, target: InspectTarget) -> Option<Seq> {
 /// The event that caused this one: the place where an operator would look next.
 fn cause_of_event(run: &RunData, event: &Event) -> Option<Seq> {
     let (world, log) = (run.world(), run.log());
+    // The attempt whose error stopped the run.
+    if let (EventKind::RunClosed(_), Some(failed)) = (&event.kind, world.stop_cause_event()) {
+        return Some(failed);
+    }
     let of_pattern = world.projection().and_then(|it| it.cause_of(event, world, log));
     of_pattern.or_else(|| shared_cause(world, log, event))
 }

@@ -734,7 +734,7 @@ pub(crate) fn on_args_edited(
     Update::redraw()
 }
 
-/// Follows the question of a card that has ended: the next one after an answer from here, else how it
+/// Follows the question of a card that has ended: the next one of its run after an answer from here, else how it
 /// ended.
 pub(crate) fn follow(state: &mut AppState, run: &RunId) -> Update {
     let Some(page) = state.run(run) else { return Update::idle() };
@@ -765,10 +765,17 @@ pub(crate) fn follow(state: &mut AppState, run: &RunId) -> Update {
         // A question that came since then gets no focus.
         let mut keys: Vec<QuestionKey> = open_questions(&state.runs).map(|it| it.key()).collect();
         keys.retain(|open| card.known.contains(open));
+        let has_others = !keys.is_empty();
+        // A person who has answered stays with the run: the page of another one has other keys and texts.
+        keys.retain(|open| open.run == *run);
         return match neighbour_among(keys, state, &key, true) {
             Some(next) => open(state, &next),
             None => {
-                state.overlays.retain(|it| !matches!(it, Overlay::Card(_) | Overlay::Inbox(_)));
+                state.overlays.retain(|it| match it {
+                    Overlay::Card(_) => false,
+                    Overlay::Inbox(_) => has_others,
+                    _ => true,
+                });
                 state.inbox.closed = Some(KeyHold::New);
                 Update::redraw()
             }

@@ -273,9 +273,16 @@ impl Turn<'_> {
         let chosen = match of_kind("allow_once").filter(|_| is_allowed) {
             Some(at) => Some(at),
             None => {
+                let mut text = permission_text(call);
+                // The agent remembers it: nobody here knows which requests it takes to be alike.
+                for (_, name, _) in options.iter().filter(|option| option.2 == "allow_always") {
+                    text.push_str(&format!(
+                        "\n\"{name}\" covers what the agent takes to be alike, in its session."
+                    ));
+                }
                 let request = PermissionRequest {
                     from: self.agent.name.as_str().into(),
-                    text: self.failures.redactor.redact_known(&permission_text(call)).into_owned(),
+                    text: self.failures.redactor.redact_known(&text).into_owned(),
                     choices: unique(options.iter().map(|option| option.1.as_str())),
                 };
                 self.listener.host().permit(request).await

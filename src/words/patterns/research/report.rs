@@ -56,7 +56,9 @@ fn answer(out: &mut String, run: &RunFold, research: &Research) {
             format!("{} ({})", text(advice), code(&closed.reason.to_string()))
         }
         (Some(closed), true) => {
-            format!("No answer: {}.", reason_markdown(&run_lead(run, closed), &closed.reason))
+            let cause = run.stop_cause().map(|cause| format!(" {}", text(&cause)));
+            let reason = reason_markdown(&run_lead(run, closed), &closed.reason);
+            format!("No answer: {reason}.{}", cause.unwrap_or_default())
         }
         (None, true) => "No answer yet.".to_owned(),
     };

@@ -25,6 +25,7 @@ use crate::screen::widgets::{empty, none_yet};
 use crate::screen::{DrawContext, list};
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
+use crate::words::question::fallback_said;
 use crate::words::readable::top_text;
 use crate::words::styled::StyleRole;
 use crate::words::tool_sentence::progress_text;
@@ -458,6 +459,9 @@ fn sign(data: &RunData, cx: &DrawContext, world: &World, span: &Span) -> StateSi
         SpanState::Open if !world.progress.is_live() => of(Glyph::Off, "stopped", StyleRole::Off),
         SpanState::Open if world.question_within(span.id).is_some() => cx.theme.waits(),
         SpanState::Open => of(Glyph::Running, "working", StyleRole::Running),
+        SpanState::Done if is_fallback(world, span) => {
+            of(Glyph::Alert, "no answer", StyleRole::Retry)
+        }
         SpanState::Done => of(Glyph::Done, "done", StyleRole::Done),
         SpanState::Failed(_) => match data.closing_event(span.id).map(|event| &event.kind) {
             Some(EventKind::CallFailed { reason: StopReason::Cancelled, .. }) => {
@@ -468,6 +472,12 @@ fn sign(data: &RunData, cx: &DrawContext, world: &World, span: &Span) -> StateSi
         },
         SpanState::Denied => of(Glyph::Refused, "denied", StyleRole::Refused),
     }
+}
+
+/// Whether the result of a call is the scenario's answer for a person who did not answer.
+fn is_fallback(world: &World, call: &Span) -> bool {
+    let last = world.spans.last_child(call.id);
+    last.is_some_and(|attempt| world.questions.is_fallback(attempt.id))
 }
 
 /// A call's result, or its arguments while it is open.
@@ -496,6 +506,9 @@ fn result_text(data: &RunData, span: &Span) -> (String, StyleRole) {
     }
     let last = data.shown().spans.last_child(span.id);
     match last.and_then(|attempt| data.closing_event(attempt.id)).map(|event| &event.kind) {
+        Some(EventKind::AttemptAnswered(reply)) if is_fallback(data.shown(), span) => {
+            (fallback_said(&start_of(&reply.text)), StyleRole::Retry)
+        }
         Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
             Some(result) => (start_of(&top_text(result)), StyleRole::Dim),
             None if reply.finish.as_deref() == Some(crate::log::world::agents::HANDED_OVER) => {

@@ -33,6 +33,7 @@ use crate::screen::text::{Pen, elide, elide_middle};
 use crate::screen::theme::{StateSign, Theme};
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
+use crate::words::patterns::agents::answerer;
 use crate::words::question::tally_text;
 use crate::words::sentence::took_ms;
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
@@ -330,7 +331,7 @@ pub(super) fn add_outcome(run: &RunData, call: Option<SpanId>, text: &mut Styled
 /// How the run ended, in one line.
 fn head(world: &World, team: &AgentsFold, closed: &RunClosed) -> String {
     let lead = || stop_lead(world, closed);
-    match (closed.reason.is_success(), &team.answered_by) {
+    match (closed.reason.is_success(), answerer(team)) {
         (true, Some(by)) if world.progress.answer.is_some() => format!("answered by {by}"),
         (true, _) => lead(),
         (false, _) => format!("{}{}", lead(), place_after(&lead(), closed)),

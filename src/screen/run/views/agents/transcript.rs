@@ -24,8 +24,9 @@ use crate::screen::widgets::{empty, none_yet, out_of_view};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::{columns, wrap_within};
+use crate::words::patterns::agents::answerer;
 use crate::words::patterns::agents::written_text;
-use crate::words::question::{asker, asks_text};
+use crate::words::question::{asker, asks_text, fallback_said};
 use crate::words::readable::{call_text, readable_result};
 use crate::words::sentence::{cut_reply, took_ms};
 use crate::words::styled::StyleRole;
@@ -259,6 +260,7 @@ impl<'a> Transcript<'a> {
             let line = world.agents()?.lines.get(at)?;
             let call = match line.what {
                 LineKind::Said(_)
+                | LineKind::Fallback(_)
                 | LineKind::Cut { .. }
                 | LineKind::Called(_)
                 | LineKind::Result { .. } => Some(line.span),
@@ -326,7 +328,7 @@ fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
     let took = took_ms(closed.elapsed_ms);
     if closed.reason.is_success() {
         let answered = world.progress.answer.as_ref();
-        let by = answered.and(team.answered_by.as_ref()).map(|by| format!(" by {by}"));
+        let by = answered.and(answerer(team)).map(|by| format!(" by {by}"));
         let mut lines = Vec::new();
         if !team.missing.is_empty() {
             let names: Vec<&str> = team.missing.iter().map(|it| &*it.name).collect();
@@ -346,8 +348,13 @@ fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
     if let Some((text, by)) = &team.partial {
         lines.push((TranscriptKind::Call, format!("best partial answer ({by}): {text}")));
     }
-    let advice = closed.reason.advice().map(|advice| format!(". {advice}"));
-    let text = format!("{} after {took}{}", stop_lead(world, closed), advice.unwrap_or_default());
+    let mut text = format!("{} after {took}", stop_lead(world, closed));
+    if let Some(cause) = world.stop_cause() {
+        text.push_str(&format!(": {}", cause.trim_end_matches('.')));
+    }
+    if let Some(advice) = world.stop_advice() {
+        text.push_str(&format!(". {advice}"));
+    }
     lines.push((TranscriptKind::Failed, text));
     lines
 }
@@ -356,10 +363,15 @@ fn line_text(line: &TranscriptLine) -> SpokenLine<'_> {
     let (how, text): (TranscriptKind, Cow<'_, str>) = match &line.what {
         LineKind::Message(text) => (TranscriptKind::Message, (&**text).into()),
         LineKind::Said(text) => (TranscriptKind::Said, (&**text).into()),
+        LineKind::Fallback(text) => (TranscriptKind::Cut, fallback_said(text).into()),
         LineKind::Cut { end, calls } => (TranscriptKind::Cut, cut_reply(*end, *calls).into()),
         LineKind::Called(call) => (TranscriptKind::Call, call_text(call).into()),
         LineKind::Result { of, text, end } => match end {
             ResultEnd::Answered => (TranscriptKind::Result, result_text(of, text)),
+            ResultEnd::Unanswered => {
+                let text = fallback_said(&readable_result(text.trim()));
+                (TranscriptKind::Cut, format!("{of}: {text}").into())
+            }
             ResultEnd::Failed => (TranscriptKind::Failed, result_text(of, text)),
             ResultEnd::Denied => (TranscriptKind::Refused, result_text(of, text)),
             ResultEnd::Cancelled => (TranscriptKind::Cancelled, (&**of).into()),

@@ -32,7 +32,7 @@ use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
 use crate::words::question::{inbox_text, row_end_text};
 use crate::words::styled::StyleRole;
-use crate::words::verdict::stop_lead;
+use crate::words::verdict::stop_line;
 use crate::words::{badges, format};
 
 /// A row of the diagram.
@@ -558,7 +558,7 @@ impl Drawn<'_> {
             SequenceRow::Question(_, row) => (question_words(row).into(), StyleRole::Text),
             SequenceRow::Ended(closed) => match closed.reason.is_success() {
                 true => ("answers".into(), StyleRole::Done),
-                false => (stop_lead(self.world, closed).into(), StyleRole::Failed),
+                false => (stop_line(self.world, closed).into(), StyleRole::Failed),
             },
         }
     }
