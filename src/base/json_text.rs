@@ -3,9 +3,13 @@
 //!
 //! Integers that 64 bits cannot hold are refused. Parsed as floats they would change; Python
 //! integers, as in the source documents, have no limit.
+//!
+//! JSON that other programs send is read by [`read_lenient`].
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The value as JSON with sorted keys, no spaces after `,` and `:`, and non-ASCII characters as
@@ -70,6 +74,59 @@ fn put_text(text: &str, out: &mut String) {
         }
     }
     out.push('"');
+}
+
+/// Numbers that JSON does not have. Python's `json` writes them.
+const NO_NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+
+/// The JSON text with what other programs write and `serde_json` refuses replaced: each half of a surrogate
+/// pair (`\ud83d` without `\udc4d`) by U+FFFD, and `NaN` and infinities by `null`. Programs that cut
+/// texts by UTF-16 units send halves. Other text is unchanged, so valid JSON is.
+pub fn repaired(json: &str) -> Cow<'_, str> {
+    let unit =
+        |at: usize| u16::from_str_radix(json.get(at..)?.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let (mut out, mut copied, mut at, mut in_string) = (String::new(), 0, 0, false);
+    while let Some(byte) = json.as_bytes().get(at) {
+        let (length, replacement) = match (byte, in_string) {
+            (b'"', _) => {
+                in_string = !in_string;
+                (1, None)
+            }
+            (b'\\', true) => match (unit(at), unit(at + 6)) {
+                (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (12, None),
+                (Some(0xd800..=0xdfff), _) => (6, Some("\\ufffd")),
+                _ => (2, None),
+            },
+            (b'-' | b'I' | b'N', false) => {
+                let rest = json.get(at..).unwrap_or_default();
+                let found = NO_NUMBERS.iter().find(|word| rest.starts_with(**word));
+                found.map_or((1, None), |word| (word.len(), Some("null")))
+            }
+            _ => (1, None),
+        };
+        if let Some(replacement) = replacement {
+            out.push_str(json.get(copied..at).unwrap_or_default());
+            out.push_str(replacement);
+            copied = at + length;
+        }
+        at += length;
+    }
+    if copied == 0 {
+        return json.into();
+    }
+    out.push_str(json.get(copied..).unwrap_or_default());
+    out.into()
+}
+
+/// Reads JSON of another program: as it is or, if it cannot be read so, [`repaired`].
+///
+/// # Errors
+/// It cannot be read in either way.
+pub fn read_lenient<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
+    serde_json::from_slice(json).or_else(|error| match std::str::from_utf8(json).map(repaired) {
+        Ok(Cow::Owned(json)) => serde_json::from_str(&json),
+        _ => Err(error),
+    })
 }
 
 /// Returns the first integer of a JSON text that parsing has changed, as it is written. `read` is
@@ -175,6 +232,31 @@ mod tests {
             "1e-05",
             "the difference that is documented"
         );
+    }
+
+    #[test]
+    fn odd_json_is_repaired() {
+        for (json, expected) in [
+            (r#""a \ud83d""#, r#""a \ufffd""#),
+            (r#""\udc4d a\\\uD83D\n""#, r#""\ufffd a\\\ufffd\n""#),
+            (r#"{"\ud83d\ud83d\udc4dü": 1}"#, r#"{"\ufffd\ud83d\udc4dü": 1}"#),
+            (r#"[NaN, -Infinity,Infinity, "NaN"]"#, r#"[null, null,null, "NaN"]"#),
+        ] {
+            assert_eq!(repaired(json), expected, "{json}");
+            read_lenient::<Value>(json.as_bytes()).expect(json);
+        }
+        for json in [r#""\ud83d\udc4d \\ud83d \u00fc \"NaN""#, r#"{"a": -1}"#, r#""\"#, "ü"] {
+            assert!(matches!(repaired(json), Cow::Borrowed(_)), "{json}");
+        }
+        assert!(read_lenient::<Value>(b"\"\xff\"").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn repair_keeps_valid_json(texts: Vec<String>, number: i64) {
+            let json = serde_json::json!([texts, number]).to_string();
+            prop_assert_eq!(repaired(&json), json.as_str());
+        }
     }
 
     fn of(text: &str) -> Option<&str> {

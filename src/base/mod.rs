@@ -1,8 +1,9 @@
 //! Small things that every layer may use and that use none: names, seeded random numbers, digests,
-//! canonical JSON, times, words and their stems, safe file access, visible text, the error
+//! canonical JSON, schemas of arguments, times, words and their stems, safe file access, visible text, the error
 //! [`Refused`](refused::Refused). Nothing here knows of runs or scenarios.
 
 pub mod catch_panic;
+pub mod json_schema;
 pub mod json_text;
 pub mod name;
 pub mod private_file;

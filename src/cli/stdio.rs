@@ -22,6 +22,7 @@ use super::launch::serve_peers;
 use super::launch::{FOLLOWED, OnStoreFailure, StoreOfCommand, engine_settings, print_notes};
 use super::streams;
 use super::streams::{print_message, print_on_stderr};
+use crate::base::json_text::repaired;
 use crate::engine::Engine;
 #[cfg(unix)]
 use crate::host::peers::{FoundPeers, PeerServer};
@@ -175,7 +176,7 @@ fn open_pipes(ends: &EndSender) -> (DuplexStream, oneshot::Receiver<()>, DuplexS
     (input, written, output)
 }
 
-/// Passes on each line of standard input.
+/// Passes on each line of standard input, repaired: a message that cannot be read would get no answer.
 fn read_messages(runtime: &Handle, to: &mut DuplexStream) -> ServiceEnd {
     let mut stdin = io::stdin().lock();
     let mut line = Vec::new();
@@ -193,7 +194,9 @@ fn read_messages(runtime: &Handle, to: &mut DuplexStream) -> ServiceEnd {
                 return ServiceEnd::Broken;
             }
         }
-        if runtime.block_on(to.write_all(&line)).is_err() {
+        let message = str::from_utf8(&line).map(repaired);
+        let message = message.as_ref().map_or(&line[..], |message| message.as_bytes());
+        if runtime.block_on(to.write_all(message)).is_err() {
             return ServiceEnd::Input;
         }
     }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::json;
 use tokio::time::Instant;
 
 use super::RunContext;
 use super::control::RunControl;
 use super::questions::{Ended, Question};
+use crate::base::json_schema;
 use crate::base::name::PersonName;
 use crate::base::visible::{first_bytes, visible_lines, visible_within};
 use crate::gateway::{AttemptHost, AttemptProgress, InputReply, InputRequest, PermissionRequest};
@@ -114,16 +114,19 @@ impl AttemptHost for RunHost<'_> {
     fn ask(&self, request: InputRequest) -> BoxFuture<'_, InputReply> {
         async move {
             let InputRequest { from, text, schema } = request;
+            let schema = Arc::new(schema);
             let subject = Subject::Input {
                 tool: from.into(),
                 text: first_bytes(&text, INPUT_BYTES).into(),
-                parameters: Arc::new(schema),
+                parameters: Arc::clone(&schema),
             };
             let ended = self.ask_operator(subject, self.by.clone()).await;
             let Some(ended) = ended else { return InputReply::Cancel };
             match (&ended.answered.by, &ended.answered.answer) {
                 (_, Answer::Approve { args }) => {
-                    InputReply::Accept(args.as_deref().cloned().unwrap_or_else(|| json!({})))
+                    // A bare yes leaves every field as the server fills it in.
+                    let args = args.as_deref().cloned();
+                    InputReply::Accept(args.unwrap_or_else(|| json_schema::defaults(&schema)))
                 }
                 (AnsweredBy::Nobody, _) | (_, Answer::Stop) => InputReply::Cancel,
                 _ => InputReply::Decline,

@@ -21,7 +21,7 @@ use crate::log::bus::Bus;
 use crate::log::event::kind::{
     Answer, AnsweredBy, Initiator, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
 };
-use crate::log::event::question::{changed_text, check_args, denial_text};
+use crate::log::event::question::{changed_text, check_fields, denial_text};
 use crate::log::event::{Boundary, Command, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::replay::CallStep;
 use crate::scenario::Scenario;
@@ -385,7 +385,7 @@ impl Questions {
         let shown = self.shown_to_rules(agent, &args);
         let own = spec.approve.as_deref();
         let asks_by_default = spec.asks_by_default.as_ref();
-        let fits = check_args(parameters, &args);
+        let fits = check_fields(parameters, &args, "argument");
         let call = CallToDecide { tool, agent, own, remembered, allowed, asks_by_default };
         self.scenario.people.decide(call, &shown, fits)
     }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::questions::Question;
 use super::{CallerPolicy, OrderedJoinSet, RunContext, ToolCallRequest};
+use crate::base::json_schema;
 use crate::base::json_text::to_canonical_json;
 use crate::base::name::{PersonName, ToolName};
 use crate::base::refused::{OrRefuse as _, Refused};
@@ -461,6 +462,8 @@ fn usable_tools(
                     "its description has {} bytes, at most {MAX_DESCRIPTION}",
                     tool.description.len()
                 )
+            } else if let Err(why) = json_schema::of_object(&tool.parameters) {
+                why
             } else if tools.len() == MAX_TOOLS {
                 format!("a run uses at most {MAX_TOOLS} tools of a server")
             } else {

@@ -311,7 +311,7 @@ pub(crate) fn parse_json(
     if bytes.trim_ascii().is_empty() {
         return Err(bad(format!("{from} is empty, JSON was expected")));
     }
-    match serde_json::from_slice(bytes) {
+    match json_text::read_lenient(bytes) {
         Ok(value) if redactor.has_no_secrets() => Ok(Arc::new(value)),
         Ok(value) => Ok(Arc::new(redact_json(value, redactor))),
         Err(error) => {

@@ -59,7 +59,8 @@ fn tools_have_schemas() {
             let schema = &tool["inputSchema"];
             assert_eq!(schema["type"], "object", "{tool}");
             assert_eq!(schema["additionalProperties"], false, "{tool}");
-            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            // Endpoints of models refuse a tool without it.
+            for (name, property) in schema["properties"].as_object().expect("properties") {
                 assert!(property["description"].is_string(), "{name}: {tool}");
                 assert!(property["type"].is_string(), "{name}: {tool}");
             }
@@ -404,6 +405,42 @@ fn client_puts_questions_to_user() {
     assert_eq!(outcome["result"]["structuredContent"]["answer"], "We are.");
 }
 
+/// An answer that is none is requested again with the reason, and after three the call is denied.
+#[test]
+fn malformed_answers_do_not_hang_calls() {
+    let home = desk();
+    let capabilities = json!({ "elicitation": {} });
+    let mut client = McpClient::start_with(&home, &["--allow-answers"], capabilities);
+    let run = json!({ "scenario": "desk", "people": "wait" });
+    client.send("tools/call", json!({ "name": "run_scenario", "arguments": run }));
+    for (nth, (malformed, why)) in [
+        (json!({}), None),
+        (json!({ "action": "accept", "content": "yes" }), Some("it is no answer to a form")),
+        (json!({ "action": "accept", "content": {} }), Some("its content is no object")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let form = client.read().expect("a request");
+        assert_eq!(form["method"], "elicitation/create", "{nth}: {form}");
+        let message = form["params"]["message"].as_str().expect("a text");
+        let last =
+            message.lines().find_map(|line| line.strip_prefix("The last answer was not taken: "));
+        assert_eq!(last, why, "{nth}: {message}");
+        client.respond(&form, malformed);
+    }
+    let form = client.read().expect("the next question");
+    assert_eq!(form["params"]["requestedSchema"]["required"], json!(["text"]), "{form}");
+    client.respond(&form, json!({ "action": "accept", "content": { "text": "We are." } }));
+    let ended = client.read().expect("the outcome");
+    let outcome = &ended["result"]["structuredContent"];
+    assert_eq!(outcome["answer"], "We are.", "{ended}");
+    let read = json!({ "run": "last", "what": "text" });
+    let text = client.call("read_run", read)["content"][0]["text"].clone();
+    let text = text.as_str().expect("a text");
+    assert!(text.contains("the answers of the client could not be taken"), "{text}");
+}
+
 /// A form of a server that the run calls reaches the user of the client as it is.
 #[test]
 fn client_gets_forms_of_servers() {
@@ -568,6 +605,40 @@ fn garbage_does_not_end_it() {
 }
 
 #[test]
+fn odd_requests_are_read_or_explained() {
+    let home = desk();
+    let mut client = McpClient::connect(&home, &[]);
+    let hello = |capabilities: Value| {
+        let client = json!({ "name": "lines", "version": "1" });
+        json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client })
+    };
+    for odd in [hello(json!({ "sampling": [] })), json!({ "protocolVersion": 1 }), json!({})] {
+        let refused = client.request("initialize", odd.clone());
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        let why = refused["error"]["message"].as_str().expect("a text");
+        assert!(why.starts_with("the params of initialize cannot be read: "), "{odd}: {why}");
+    }
+    let opened = client.request("initialize", hello(json!({})));
+    assert_eq!(opened["result"]["serverInfo"]["name"], "roundtable", "{opened}");
+    let text = json!({ "name": "list_runs", "arguments": "{}" });
+    let refused = client.request("tools/call", text);
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    assert_eq!(client.request("no/such", json!({}))["error"]["code"], -32601);
+    // Models write null for what they leave out.
+    let args = json!({
+        "scenario": "desk", "inputs": null, "flags": { "x": null }, "goal": null, "seed": null,
+        "instant": true, "live": null, "model": null, "people": "nobody",
+    });
+    client.data("run_scenario", args);
+    client.data("list_runs", json!({ "limit": null, "status": null }));
+    // Half of an emoji, and a number that JSON does not have.
+    let half = r#"{"jsonrpc":"2.0","id":"half","method":"tools/call","params":{"name":"read_run","arguments":{"run":"\ud83d"},"_meta":{"x":NaN}}}"#;
+    client.write(half);
+    let answer = client.read().expect("an answer");
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!("half"), &json!(true)));
+}
+
+#[test]
 fn huge_line_ends_the_connection() {
     let home = Home::new();
     let mut client = McpClient::start(&home, &[]);
@@ -600,6 +671,19 @@ fn texts_of_models_are_harmless() {
     let line = client.line();
     assert!(line.contains(&format!("\"id\":{id}")) && line.contains("Evil"), "{line}");
     assert!(line.contains("\\u202e") && !line.contains(['\u{202e}', '\u{1b}']), "{line}");
+}
+
+/// A part of the official conformance suite; CONTRIBUTING.md has the command that runs all of it.
+#[test]
+fn conformance_suite_is_passed() {
+    let Some(python) = sdk_python() else { return };
+    let folder = Path::new(&std::env::var_os("ROUNDTABLE_MCP").expect("set")).join("npm");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/senders/mcp_conformance.py");
+    let mut command = std::process::Command::new(&python);
+    command.arg(&script).arg(folder).args(["tools_call", "tools-list"]);
+    command.env("ROUNDTABLE", env!("CARGO_BIN_EXE_roundtable"));
+    let ended = end(&mut command);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
 /// The official SDK, in both eras of the protocol.

@@ -118,8 +118,8 @@ def wait_for(stream, id):
     return stream.wait_for(lambda it: it.get("id") == id and "method" not in it)
 
 
-def form(id, message="Who are you?"):
-    ask(id, message=message, requestedSchema=FORM)
+def form(id, message="Who are you?", schema=FORM):
+    ask(id, message=message, requestedSchema=schema)
 
 
 def call(id, params, stream):
@@ -156,19 +156,23 @@ def call(id, params, stream):
         ]})
     elif name == "empty":
         answer({})
+    elif name == "result":
+        answer(args["result"])
+    elif name == "odd_json":
+        # Half an emoji, and a number that JSON does not have.
+        odd = '{"jsonrpc": "2.0", "id": %d, "result": {"content": [{"type": "text", "text": "7 \\ud83d"}], "_meta": {"x": NaN}}}'
+        write_raw((odd % id).encode() + b"\n")
     elif name == "failed":
         answer({**text("no \u001b[2J such order " + os.environ.get("TOKEN", ""), "x" * args.get("more", 0)), "isError": True})
     elif name == "failed_silently":
         answer({"content": [], "isError": True})
-    elif name == "no_content":
-        answer({"content": "text"})
     elif name == "no_result":
         answer(["a", "list"])
     elif name == "task":
         answer({"resultType": "task", "taskId": "7", "status": "working", "createdAt": "2026-01-01T00:00:00Z",
                 "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 1000})
     elif name == "rpc_error":
-        send({"id": id, "error": {"code": args["code"], "message": "so \u001b[2J " + os.environ.get("TOKEN", "")}})
+        send({"id": id, "error": {"code": args["code"], "message": args.get("says", "so \u001b[2J ") + os.environ.get("TOKEN", "")}})
     elif name == "twice":
         answer(text("first"))
         answer(text("second"))
@@ -264,7 +268,7 @@ def call(id, params, stream):
     elif name == "pid":
         answer(text(str(os.getpid())))
     elif name == "ask":
-        form("q1")
+        form("q1", schema=args.get("schema", FORM))
         answer(text(json.dumps(wait_for(stream, "q1"), sort_keys=True)))
     elif name == "ask_url":
         ask("q1", mode="url", message="Open it", url="https://a.example", elicitationId="7")
@@ -305,7 +309,7 @@ def call(id, params, stream):
         if state is None:
             answer({"resultType": "input_required", "requestState": "s1", "inputRequests": {
                 "who": {"method": "elicitation/create", "params": {
-                    "mode": "form", "message": "Who are you?", "requestedSchema": FORM}},
+                    "mode": "form", "message": "Who are you?", "requestedSchema": args.get("schema", FORM)}},
                 "where": {"method": "elicitation/create", "params": {
                     "mode": "url", "message": "Open it", "url": "https://a.example"}},
             }})
@@ -352,22 +356,29 @@ def main():
             count += 1
             if MODE == "legacy_dies":
                 os._exit(1)
+            if MODE == "silent_discovery":
+                continue
             if MODE == "wrong_version":
                 send({"id": id, "result": {"resultType": "complete", "supportedVersions": ["2099-01-01"],
                                            "capabilities": {}, "ttlMs": 0, "cacheScope": "private"}})
-            elif MODE == "modern":
+            elif MODE == "discovers_nothing":
+                send({"id": id, "result": {}})
+            elif MODE in ("modern", "modern_only"):
                 send({"id": id, "result": {"resultType": "complete", "supportedVersions": [MODERN],
                                            "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"}})
             else:
                 send({"id": id, "error": {"code": -32601, "message": "what?"}})
         elif method == "initialize":
-            if MODE == "refuses":
+            if MODE in ("refuses", "wrong_version", "modern_only"):
                 send({"id": id, "error": {"code": -32602, "message": "not \u001b[2J you"}})
                 continue
             if MODE == "no_info":
                 send({"id": id, "result": {"hello": True}})
                 continue
             send({"id": 999, "result": {}})
+            if MODE == "php":
+                send({"id": id, "result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": [], "logging": True}}})
+                continue
             send({"id": id, "result": {
                 "protocolVersion": message["params"]["protocolVersion"],
                 "capabilities": {"tools": {}},

@@ -10,10 +10,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, ClientJsonRpcMessage, ClientRequest, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams, JsonRpcMessage,
+    JsonRpcRequest, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    ServerJsonRpcMessage,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError, serve_server};
+use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ServerHandler, model};
 
@@ -68,7 +71,7 @@ pub async fn serve(args: McpArgs, global: &Global) -> Exit {
         Err(why) => return refuse(&why, Exit::Usage),
     };
     let (input, output) = service.connect();
-    let transport = AsyncRwTransport::<RoleServer, _, _>::new(input, output);
+    let transport = ClientTransport(AsyncRwTransport::<RoleServer, _, _>::new(input, output));
     let mut broken = Box::pin(service.broken());
     let served = tokio::select! {
         served = serve_server(McpService(state), transport) => Some(served),
@@ -123,9 +126,72 @@ impl ServerHandler for McpService {
     ) -> Result<CallToolResponse, ErrorData> {
         tools::call(&self.0, request, &context).await
     }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unreadable(&request))
+    }
 }
 
-/// The arguments of a tool.
+/// Why a request is none that is known here: its method, or its parameters.
+fn unreadable(request: &CustomRequest) -> ErrorData {
+    let CustomRequest { method, params, .. } = request;
+    let params = params.clone().unwrap_or_default();
+    let why = match method.as_str() {
+        "initialize" => serde_json::from_value::<InitializeRequestParams>(params).err(),
+        "tools/call" => serde_json::from_value::<CallToolRequestParams>(params).err(),
+        "tools/list" => serde_json::from_value::<PaginatedRequestParams>(params).err(),
+        _ => None,
+    };
+    let method = visible_within(method, REASON_CHARS);
+    match why {
+        Some(why) => {
+            let why = visible_within(&why.to_string(), REASON_CHARS);
+            ErrorData::invalid_params(format!("the params of {method} cannot be read: {why}"), None)
+        }
+        None => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
+    }
+}
+
+/// The messages of a client. rmcp takes an `initialize` that it cannot read for a request of a version
+/// without one, and says so; here it is refused with what is wrong in it.
+struct ClientTransport<T>(T);
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for ClientTransport<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.0.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            match self.0.receive().await? {
+                JsonRpcMessage::Request(JsonRpcRequest {
+                    id,
+                    request: ClientRequest::CustomRequest(request),
+                    ..
+                }) if request.method == "initialize" => {
+                    let refusal = ServerJsonRpcMessage::error(unreadable(&request), Some(id));
+                    self.0.send(refusal).await.ok()?;
+                }
+                message => return Some(message),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.0.close().await
+    }
+}
+
+/// The arguments of a tool. One that is `null` is left out: models and clients write it for each optional one.
 ///
 /// # Errors
 /// They do not match its schema.
@@ -133,8 +199,9 @@ fn arguments<T: serde::de::DeserializeOwned>(
     tool: &str,
     given: Option<model::JsonObject>,
 ) -> Result<T, ErrorData> {
-    let given = serde_json::Value::Object(given.unwrap_or_default());
-    serde_json::from_value(given).map_err(|error| {
+    let mut given = given.unwrap_or_default();
+    given.retain(|_, value| !value.is_null());
+    serde_json::from_value(given.into()).map_err(|error| {
         let why = visible_within(&error.to_string(), REASON_CHARS);
         ErrorData::invalid_params(format!("arguments of {tool}: {why}"), None)
     })

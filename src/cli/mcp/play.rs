@@ -8,24 +8,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolResponse, CallToolResult, ElicitRequest, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult, InputResponses,
-    ProgressNotificationParam, ProtocolVersion,
+    CallToolResponse, CallToolResult, ElicitRequest, ElicitResult, ElicitationAction, InputRequest,
+    InputRequiredResult, InputResponses, ProgressNotificationParam, ProtocolVersion,
 };
-use rmcp::service::{RequestContext, RoleServer};
-use serde_json::{Map, Value, json};
+use rmcp::service::{RequestContext, RoleServer, ServiceError};
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 use super::McpArgs;
-use super::tools::{AnswerQuestionArgs, PeopleWord, RunScenarioArgs, refused, text_block};
+use super::tools::{
+    AnswerQuestionArgs, PeopleWord, RunScenarioArgs, form, form_answer, refused, text_block,
+};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::cli::args::FlagArg;
 use crate::cli::launch::{prepare_session, sources_named, text_override};
-use crate::cli::people::{PeopleArg, QuestionContext, parse_answer, person_at, question_lines};
+use crate::cli::people::{PeopleArg, QuestionContext, parse_answer, person_at};
 use crate::cli::run::RunArgs;
 use crate::cli::stdio::{MAX_PLAYED, ServiceEnd, StdioService};
 use crate::cli::steer::{RunLink, SteeredRun, explained};
@@ -48,6 +49,9 @@ use crate::words::{format, headless};
 
 /// Maximum number of ended sessions that are kept, with their results, for later calls of the client.
 const MAX_ENDED: usize = 32;
+
+/// Most times that the user of the client is asked one question, if the answers cannot be taken.
+const MAX_ASKED: u32 = 3;
 
 /// Most runs that the server lists as its own.
 const MAX_OWN: usize = 10_000;
@@ -88,7 +92,16 @@ pub struct ServedSession {
     progress: watch::Sender<SessionProgress>,
     cancelled: watch::Sender<bool>,
     /// The questions that the user of the client has been asked.
-    elicited: Mutex<BTreeSet<(RunId, QuestionId)>>,
+    elicited: Mutex<BTreeMap<(RunId, QuestionId), AskedUser>>,
+}
+
+/// A question that the user of the client has been asked.
+#[derive(Default)]
+struct AskedUser {
+    /// How often.
+    count: u32,
+    /// Why the last answer could not be taken, so that it is asked again.
+    refused: Option<String>,
 }
 
 /// How far a session is.
@@ -295,36 +308,65 @@ impl ServerState {
             Refused::new("the run has ended, and its result is not kept").help("read_run has it")
         })?;
         for (key, value) in answers.unwrap_or_default() {
-            let given = serde_json::from_value::<ElicitResult>(value);
-            let (Ok(given), Some((run, id))) = (given, key.split_once('/')) else { continue };
+            let Some((run, id)) = key.split_once('/') else { continue };
             let (Some(run), Ok(id)) = (self.own_run(run), id.parse()) else { continue };
-            self.take_elicited(&run.id, id, &given, context).await;
+            let given = serde_json::from_value(value).map_err(|error| error.to_string());
+            self.take_elicited(&session, &run.id, id, given, context).await;
         }
         Ok(session)
     }
 
-    /// Takes what the user of the client has said to a question. If nothing, it stays open.
+    /// Takes what the user of the client has said to a question. If nothing, it stays open. An answer that
+    /// cannot be taken is requested again; after the last time the question is denied, if it can be.
     async fn take_elicited(
+        &self,
+        session: &ServedSession,
+        run: &RunId,
+        id: QuestionId,
+        given: Result<ElicitResult, String>,
+        context: &RequestContext<RoleServer>,
+    ) {
+        let taken = match given {
+            Ok(given) if given.action != ElicitationAction::Accept => return,
+            Ok(given) => self.answer_elicited(run, id, given, context).await,
+            Err(why) => Err(why),
+        };
+        let Err(why) = taken else { return };
+        tracing::info!(run = %run, "an answer of the client's user was refused: {why}");
+        if session.may_ask_again(run, id, &why) {
+            return;
+        }
+        let reason = format!("the answers of the client could not be taken: {why}");
+        let denial = AnswerQuestionArgs {
+            deny: Some(true),
+            reason: Some(visible_within(&reason, REASON_CHARS)),
+            ..AnswerQuestionArgs::default()
+        };
+        if let Err(why) = self.answer(run, id, None, &denial, context).await {
+            tracing::info!(run = %run, "{id} stays open: {why:#}");
+        }
+    }
+
+    async fn answer_elicited(
         &self,
         run: &RunId,
         id: QuestionId,
-        given: &ElicitResult,
+        given: ElicitResult,
         context: &RequestContext<RoleServer>,
-    ) {
-        if given.action != ElicitationAction::Accept {
-            return;
-        }
-        let content = given.content.as_ref().and_then(Value::as_object).cloned();
-        let content = content.unwrap_or_default();
+    ) -> Result<(), String> {
+        let content = match given.content {
+            Some(Value::Object(content)) => content,
+            None | Some(Value::Null) => Map::new(),
+            Some(_) => return Err("its content is no object".to_owned()),
+        };
         let args = match self.open_question(run, id).as_deref().map(|asked| &asked.subject) {
             Some(Subject::Input { .. }) => {
                 AnswerQuestionArgs { args: Some(content), ..AnswerQuestionArgs::default() }
             }
             _ => form_answer(&content),
         };
-        if let Err(why) = self.answer(run, id, None, &args, context).await {
-            tracing::info!(run = %run, "an answer of the client's user was refused: {why:#}");
-        }
+        let taken = self.answer(run, id, None, &args, context).await;
+        taken.map(drop).map_err(|why| format!("{why:#}"))
     }
 
     /// `answer_question`.
@@ -554,11 +596,18 @@ impl ServerState {
             }
             for (run, id, form) in new {
                 let (state, context) = (Arc::clone(self), context.clone());
+                let session = Arc::clone(session);
                 requests.spawn(async move {
-                    match context.peer.create_elicitation(form.params).await {
-                        Ok(given) => state.take_elicited(&run, id, &given, &context).await,
-                        Err(error) => tracing::info!("the client did not ask its user: {error}"),
-                    }
+                    let given = match context.peer.create_elicitation(form.params).await {
+                        Ok(given) => Ok(given),
+                        Err(ServiceError::UnexpectedResponse) => {
+                            Err("it is no answer to a form".to_owned())
+                        }
+                        Err(error) => {
+                            return tracing::info!("the client did not ask its user: {error}");
+                        }
+                    };
+                    state.take_elicited(&session, &run, id, given, &context).await;
                 });
             }
             let next = async {
@@ -608,67 +657,31 @@ impl ServedSession {
     fn to_elicit(&self, now: &SessionProgress) -> Vec<(RunId, QuestionId, ElicitRequest)> {
         let Some(run) = &now.run else { return Vec::new() };
         let mut elicited = lock(&self.elicited);
-        let new = now.open.iter().filter(|(id, _)| elicited.insert((run.clone(), **id)));
-        new.filter_map(|(id, (asked, context))| {
-            Some((run.clone(), *id, ElicitRequest::new(form(asked, context)?)))
-        })
-        .collect()
-    }
-}
-
-/// A form for a question; `None`: no form can hold the answer. A server that the run calls brings its own.
-fn form(asked: &QuestionAsked, context: &QuestionContext) -> Option<ElicitRequestParams> {
-    let message = question_lines(asked, context).join("\n");
-    let requested_schema =
-        ElicitationSchema::from_json_schema(form_schema(&asked.subject)?).ok()?;
-    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
-}
-
-/// The JSON schema of the form.
-fn form_schema(subject: &Subject) -> Option<Map<String, Value>> {
-    let reason = json!({ "type": "string", "title": "Reason" });
-    let choices = subject.choices();
-    let (properties, required) = match subject {
-        Subject::ToolCall { .. } => {
-            let approve = json!({ "type": "boolean", "title": "Approve the call" });
-            (json!({ "approve": approve, "reason": reason }), "approve")
-        }
-        Subject::Turn { hand_over_to, .. } => {
-            let mut fields = json!({ "text": { "type": "string", "title": "Answer" } });
-            if !hand_over_to.is_empty() {
-                let to = json!({ "type": "string", "title": "Hand over to", "enum": hand_over_to });
-                fields["hand_over_to"] = to;
+        let mut new = Vec::new();
+        for (id, (asked, context)) in &now.open {
+            let user = elicited.entry((run.clone(), *id)).or_default();
+            let refused = user.refused.take();
+            if user.count == 0 || refused.is_some() {
+                user.count += 1;
+                let form = form(asked, context, refused.as_deref());
+                new.extend(form.map(|form| (run.clone(), *id, ElicitRequest::new(form))));
             }
-            (fields, "text")
         }
-        Subject::Input { parameters, .. } => return parameters.as_object().cloned(),
-        Subject::Seat { .. } => return None,
-        _ if !choices.is_empty() => {
-            let choice = json!({ "type": "string", "title": "Answer", "enum": choices });
-            (json!({ "choice": choice, "reason": reason }), "choice")
-        }
-        _ => (json!({ "text": { "type": "string", "title": "Answer" } }), "text"),
-    };
-    let schema = json!({ "type": "object", "properties": properties, "required": [required] });
-    schema.as_object().cloned()
-}
+        new
+    }
 
-/// The answer in a form of ours.
-fn form_answer(content: &Map<String, Value>) -> AnswerQuestionArgs {
-    let text = |name: &str| {
-        let text = content.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        text.map(str::to_owned)
-    };
-    let approve = content.get("approve").and_then(Value::as_bool);
-    let hand_over = text("hand_over_to").map(|to| json!({ "hand_over_to": to }));
-    AnswerQuestionArgs {
-        approve,
-        answer: hand_over.as_ref().and_then(Value::as_object).cloned(),
-        choice: text("choice"),
-        text: text("text"),
-        // An approval takes no text.
-        reason: text("reason").filter(|_| approve != Some(true)),
-        ..AnswerQuestionArgs::default()
+    /// Notes that an answer could not be taken; whether the user is asked again.
+    fn may_ask_again(&self, run: &RunId, id: QuestionId, why: &str) -> bool {
+        let mut elicited = lock(&self.elicited);
+        let user = elicited.entry((run.clone(), id)).or_default();
+        let may = user.count < MAX_ASKED;
+        if may {
+            user.refused = Some(visible_within(why, REASON_CHARS));
+        }
+        drop(elicited);
+        // Wakes the call that waits.
+        self.progress.send_modify(|_| {});
+        may
     }
 }
 

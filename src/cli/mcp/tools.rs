@@ -1,22 +1,27 @@
-//! The tools: their arguments, from which their JSON schemas are made, and what each of them does.
+//! The tools: their arguments, from which their JSON schemas are made, and what each of them does; and the
+//! forms that the user of a client fills in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, JsonObject,
-    Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequestParams,
+    ElicitationSchema, ErrorData, JsonObject, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use super::play::ServerState;
 use super::{McpArgs, arguments};
+use crate::base::json_schema;
+use crate::base::json_schema::FORMATS;
 use crate::base::refused::Refused;
 use crate::base::visible::visible_lines;
+use crate::cli::people::{QuestionContext, question_lines};
+use crate::log::event::kind::{QuestionAsked, Subject};
 use crate::log::event::safe_json;
 use crate::scenario::spec::{InputKind, ScenarioInput};
 
@@ -32,11 +37,11 @@ pub struct RunScenarioArgs {
     /// Name of a scenario, as list_scenarios has it
     pub scenario: String,
     /// Values of inputs, by name; the others keep their defaults
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     pub inputs: BTreeMap<String, InputValue>,
     /// Positions of flags, by name: true or false from the start, or "on@BOUNDARY" and "off@BOUNDARY", such
     /// as "on@round:2"
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     pub flags: BTreeMap<String, FlagValue>,
     /// The task, in place of the scenario's goal; of a team or swarm the message to answer
     #[serde(default)]
@@ -57,6 +62,14 @@ pub struct RunScenarioArgs {
     /// default of a live run if the operator allows answers), or nobody
     #[serde(default)]
     pub people: Option<PeopleWord>,
+}
+
+/// The values by name that are not `null`: models and clients write it for what they leave out.
+fn given<'de, D: Deserializer<'de>, V: Deserialize<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, V>, D::Error> {
+    let values = BTreeMap::<String, Option<V>>::deserialize(from)?;
+    Ok(values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
 /// The value of an input.
@@ -213,6 +226,82 @@ impl AnswerQuestionArgs {
     }
 }
 
+/// A form for a question; `None`: no form can hold the answer. A server that the run calls brings its own.
+/// `refused`: why the last answer was not taken.
+pub fn form(
+    asked: &QuestionAsked,
+    context: &QuestionContext,
+    refused: Option<&str>,
+) -> Option<ElicitRequestParams> {
+    let mut lines = question_lines(asked, context);
+    lines.extend(refused.map(|why| format!("The last answer was not taken: {why}")));
+    let message = lines.join("\n");
+    let requested_schema =
+        ElicitationSchema::from_json_schema(form_schema(&asked.subject)?).ok()?;
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
+/// The JSON schema of the form.
+fn form_schema(subject: &Subject) -> Option<Map<String, Value>> {
+    let reason = json!({ "type": "string", "title": "Reason" });
+    let choices = subject.choices();
+    let (properties, required) = match subject {
+        Subject::ToolCall { .. } => {
+            let approve = json!({ "type": "boolean", "title": "Approve the call" });
+            (json!({ "approve": approve, "reason": reason }), "approve")
+        }
+        Subject::Turn { hand_over_to, .. } => {
+            let mut fields = json!({ "text": { "type": "string", "title": "Answer" } });
+            if !hand_over_to.is_empty() {
+                let to = json!({ "type": "string", "title": "Hand over to", "enum": hand_over_to });
+                fields["hand_over_to"] = to;
+            }
+            (fields, "text")
+        }
+        Subject::Input { parameters, .. } => {
+            let mut schema = parameters.as_object().cloned()?;
+            let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+            // A form has no others.
+            let is_other = |format: &Value| !FORMATS.iter().any(|known| format == known);
+            for field in properties.into_iter().flat_map(Map::values_mut) {
+                if let Some(field) = field.as_object_mut()
+                    && field.get("format").is_some_and(is_other)
+                {
+                    field.remove("format");
+                }
+            }
+            return Some(schema);
+        }
+        Subject::Seat { .. } => return None,
+        _ if !choices.is_empty() => {
+            let choice = json!({ "type": "string", "title": "Answer", "enum": choices });
+            (json!({ "choice": choice, "reason": reason }), "choice")
+        }
+        _ => (json!({ "text": { "type": "string", "title": "Answer" } }), "text"),
+    };
+    let schema = json!({ "type": "object", "properties": properties, "required": [required] });
+    schema.as_object().cloned()
+}
+
+/// The answer in a form of ours.
+pub fn form_answer(content: &Map<String, Value>) -> AnswerQuestionArgs {
+    let text = |name: &str| {
+        let text = content.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        text.map(str::to_owned)
+    };
+    let approve = content.get("approve").and_then(Value::as_bool);
+    let hand_over = text("hand_over_to").map(|to| json!({ "hand_over_to": to }));
+    AnswerQuestionArgs {
+        approve,
+        answer: hand_over.as_ref().and_then(Value::as_object).cloned(),
+        choice: text("choice"),
+        text: text("text"),
+        // An approval takes no text.
+        reason: text("reason").filter(|_| approve != Some(true)),
+        ..AnswerQuestionArgs::default()
+    }
+}
+
 /// A tool with the schema of these arguments.
 fn tool<A: JsonSchema>(name: &'static str, title: &str, about: &'static str) -> Tool {
     let mut schema = schemars::generate::SchemaSettings::draft2020_12()
@@ -226,6 +315,8 @@ fn tool<A: JsonSchema>(name: &'static str, title: &str, about: &'static str) -> 
     for key in ["title", "description"] {
         schema.remove(key);
     }
+    // Clients pass it on to models, whose endpoints refuse one without `properties`.
+    let schema = json_schema::of_object(schema.as_value()).unwrap_or_default();
     let schema = schema.as_object().cloned().unwrap_or_default();
     Tool::new(name, about, Arc::new(schema)).with_title(title)
 }

@@ -315,12 +315,21 @@ impl PlainLoop {
     fn tell_field(&mut self) {
         let Some(Dialog::Answer { fields, at, .. }) = &self.dialog else { return };
         let Some(field) = fields.list.get(*at) else { return };
-        let mut line = format!("field {} of {}: {}", at + 1, fields.list.len(), field.name);
+        let mut line = format!("field {} of {}: {}", at + 1, fields.list.len(), field.label);
         if !field.hint.is_empty() {
             line = format!("{line} ({})", field.hint);
         }
-        if let AnswerValue::Choice { choices, .. } = &field.value {
-            line = format!("{line}, one of: {}", choices.join("; "));
+        match &field.value {
+            AnswerValue::Choice { choices, .. } => {
+                line = format!("{line}, one of: {}", choices.join("; "));
+            }
+            AnswerValue::Several { choices, .. } => {
+                line = format!("{line}, any of, with commas: {}", choices.join("; "));
+            }
+            AnswerValue::Text(_) => {}
+        }
+        if !field.about.is_empty() {
+            line = format!("{line}; {}", field.about);
         }
         let now = field.text();
         if !now.is_empty() {
@@ -444,7 +453,7 @@ impl PlainLoop {
             if let Some(args) = args.as_object_mut() {
                 args.retain(|name, _| *name == field.name);
             }
-            return check_args(&schema, &args);
+            return check_args(&schema, &args, "argument");
         }
         // A reply may be empty where a later field hands over.
         if *fields.kind() == AnswerKind::Turn && at + 1 < fields.list.len() {

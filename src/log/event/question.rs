@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::call::BudgetReached;
 use super::kind::is_zero;
+use crate::base::json_schema;
 use crate::base::json_text::to_canonical_json;
 use crate::base::name::{AgentName, PersonName, RoleName, ToolName};
 use crate::base::sha256_of_text;
@@ -263,12 +264,14 @@ impl Subject {
     /// Why it is not, and which answers are.
     pub fn check(&self, answer: &Answer) -> Result<(), String> {
         match (self, answer) {
-            (
-                Self::ToolCall { parameters, .. } | Self::Input { parameters, .. },
-                Answer::Approve { args: Some(args) },
-            ) => check_args(parameters, args),
+            (Self::ToolCall { parameters, .. }, Answer::Approve { args: Some(args) }) => {
+                check_args(parameters, args, "argument")
+            }
+            (Self::Input { parameters, .. }, Answer::Approve { args: Some(args) }) => {
+                check_args(parameters, args, "field")
+            }
             (Self::Input { parameters, .. }, Answer::Approve { args: None }) => {
-                check_args(parameters, &json!({}))
+                check_args(parameters, &json_schema::defaults(parameters), "field")
             }
             (Self::ToolCall { .. }, Answer::Approve { args: None })
             | (
@@ -340,9 +343,24 @@ pub const LEAVE_OUT: &str = "leave_out";
 /// The choice to extend a budget by its own size.
 pub const EXTEND: &str = "extend";
 
-/// Checks arguments against the schema of the tool: the required ones, and their types.
-pub(crate) fn check_args(schema: &Value, args: &Value) -> Result<(), String> {
-    check_fields(schema, args, "argument")
+/// Checks arguments against the schema of the tool, or the fields of a form against its own: the required
+/// ones, their types, bounds and formats. `noun`: what a field is called in the error.
+pub(crate) fn check_args(schema: &Value, args: &Value, noun: &str) -> Result<(), String> {
+    let schema = json_schema::of_object(schema).unwrap_or_else(|_| schema.clone());
+    // A model gives `null` for what it leaves out.
+    let given = args.as_object().map(|args| {
+        let given = args.iter().filter(|(_, value)| !value.is_null());
+        given.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<String, Value>>()
+    });
+    check_fields(&schema, &given.map_or_else(|| args.clone(), Value::Object), noun)?;
+    let fields = args.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    for (name, value) in fields {
+        let property = schema.get("properties").and_then(|all| all.get(name));
+        if let Some(why) = property.and_then(|property| json_schema::misfit(property, value)) {
+            return Err(format!("the {noun} `{name}` {why}"));
+        }
+    }
+    Ok(())
 }
 
 /// Checks an object against its schema: the required fields, and their types. `noun`: what a field is

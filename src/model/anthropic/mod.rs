@@ -110,7 +110,7 @@ pub(crate) fn body(
         if !tool.description.is_empty() {
             offered["description"] = json!(*tool.description);
         }
-        offered["input_schema"] = (*tool.parameters).clone();
+        offered["input_schema"] = tool.strict_parameters();
         offered
     });
     let mut tools: Vec<Value> = tools.collect();

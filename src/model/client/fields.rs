@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::refusal::error_text;
-use super::stream::without_halves;
+use crate::base::json_text::repaired;
 use crate::log::event::kind::Usage;
 use crate::model::Conversation;
 use crate::net::sse::SseEvent;
@@ -275,8 +275,8 @@ pub(super) fn read_answer(json: &str) -> Result<Fields<'_>, BadAnswer> {
     }
 }
 
-/// The reply in a body that is not streamed. `read` gets its fields, and again without halves of
-/// characters if they are the reason that it cannot be read.
+/// The reply in a body that is not streamed. `read` gets its fields, and again those of the
+/// [`repaired`] body if it cannot be read as it is.
 ///
 /// # Errors
 /// As [`read_answer`] and `read`.
@@ -288,9 +288,9 @@ pub(crate) fn read_whole<T>(
         std::str::from_utf8(body).map_err(|error| BadAnswer::Unreadable(error.to_string()))?;
     let whole = read_answer(text).and_then(|fields| read(&fields));
     match whole {
-        Err(BadAnswer::Unreadable(why)) => match without_halves(text) {
-            Some(text) => read_answer(&text).and_then(|fields| read(&fields)),
-            None => Err(BadAnswer::Unreadable(why)),
+        Err(BadAnswer::Unreadable(why)) => match repaired(text) {
+            Cow::Owned(text) => read_answer(&text).and_then(|fields| read(&fields)),
+            Cow::Borrowed(_) => Err(BadAnswer::Unreadable(why)),
         },
         other => other,
     }

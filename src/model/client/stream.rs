@@ -1,12 +1,14 @@
 //! Reads a streamed reply (server-sent events) within the caps, and says how a reply ended. Servers and
 //! proxies use each other's words for that, in any case, so both APIs share one table.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
 use super::fields::{BadAnswer, Fields, ToolCallFault, is_keep_alive, read_event};
 use super::{Client, EVENT_CAP, STREAM_CAP};
+use crate::base::json_text::repaired;
 use crate::base::time::millis;
 use crate::log::event::kind::Reply;
 use crate::model::adaptation::OptionalParts;
@@ -139,7 +141,7 @@ impl<'a, C: StreamedContent> PartialReply<'a, C> {
         self.events += 1;
         let mut read = self.read(event, listener);
         if let Err(BadAnswer::Unreadable(_)) = &read
-            && let Some(data) = without_halves(event.data)
+            && let Cow::Owned(data) = repaired(event.data)
         {
             read = self.read(SseEvent { data: &data, ..event }, listener);
         }
@@ -370,33 +372,6 @@ fn end_named(reason: &str) -> ReplyEnd {
     row.map_or(ReplyEnd::Stop, |(end, _)| *end)
 }
 
-/// The JSON with U+FFFD for each half of a surrogate pair (`\ud83d` without `\udc4d`), which serde_json
-/// refuses; `None` if it has no half. Servers that cut text send halves.
-pub(crate) fn without_halves(json: &str) -> Option<String> {
-    let unit =
-        |at: usize| u16::from_str_radix(json.get(at..)?.strip_prefix("\\u")?.get(..4)?, 16).ok();
-    let mut out = String::with_capacity(json.len());
-    let (mut copied, mut at) = (0, 0);
-    while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
-        at += found;
-        match (unit(at), unit(at + 6)) {
-            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => at += 12,
-            (Some(0xd800..=0xdfff), _) => {
-                out.push_str(json.get(copied..at).unwrap_or_default());
-                out.push_str("\\ufffd");
-                at += 6;
-                copied = at;
-            }
-            // Two backslashes are one escape; other escapes have no backslash in them.
-            _ => {
-                at += 1 + usize::from(json.get(at + 1..).is_some_and(|rest| rest.starts_with('\\')))
-            }
-        }
-    }
-    out.push_str(json.get(copied..).unwrap_or_default());
-    (copied > 0).then_some(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -494,19 +469,6 @@ mod tests {
             (Some("stop"), "", Stop),
         ] {
             assert_eq!(end_of_completion(reason, Some(refusal)), end, "{reason:?} {refusal}");
-        }
-    }
-
-    #[test]
-    fn lone_surrogates_become_replacement_characters() {
-        for (json, expected) in [
-            (r#"{"a":"b"}"#, None),
-            (r"\ud83d\udc4d \\ud83d \u00fc", None),
-            (r"a \ud83d", Some(r"a \ufffd")),
-            (r"\udc4d a\\\uD83d\n", Some(r"\ufffd a\\\ufffd\n")),
-            (r"\ud83d\ud83d\udc4dü\", Some(r"\ufffd\ud83d\udc4dü\")),
-        ] {
-            assert_eq!(without_halves(json).as_deref(), expected, "{json}");
         }
     }
 }

@@ -134,7 +134,13 @@ pub(crate) fn body(
     let messages = history
         .iter()
         .map(|message| self::message(message, FieldsToReturn::of(message, to, refused_fields)));
-    let tools = request.tools.iter().map(|tool| json!({ "type": "function", "function": tool }));
+    let tools = request.tools.iter().map(|tool| {
+        let parameters = tool.strict_parameters();
+        let function = json!({
+            "name": tool.name, "description": tool.description, "parameters": parameters,
+        });
+        json!({ "type": "function", "function": function })
+    });
     let (messages, tools) = (messages.collect(), tools.collect());
     serde_json::to_vec(&CompletionBody { model: to.model, messages, tools, parameters })
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::policy::CallPolicy;
+use crate::base::json_schema;
 use crate::base::name::ToolName;
 use crate::base::sha256_of_text;
 use crate::base::worded;
@@ -106,6 +107,13 @@ impl ToolOffer {
             description: Arc::from(""),
             parameters: Arc::new(serde_json::json!({ "type": "object" })),
         }
+    }
+
+    /// The schema of its arguments as requests to models have it: strict endpoints refuse a request for one
+    /// schema that has no `properties`, or a `$ref` at its top.
+    pub(crate) fn strict_parameters(&self) -> Value {
+        let any = || serde_json::json!({ "type": "object", "properties": {} });
+        json_schema::of_object(&self.parameters).unwrap_or_else(|_| any())
     }
 }
 

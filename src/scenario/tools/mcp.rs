@@ -17,9 +17,9 @@ use crate::scenario::read::format::tools::settings;
 use crate::scenario::read::names::{EnvName, HeaderName, NameRule, NamedEntries, ResultKey};
 use crate::scenario::read::shape::{
     BoundedList, FormatShape, IntegerField, NonBlankString, ObjectSchema, Positioned, Requirement,
-    StringField, join_doc_lines, record,
+    StringField, join_doc_lines, record, words,
 };
-use crate::scenario::read::tree::{TextSpan, TomlNode};
+use crate::scenario::read::tree::{TextSpan, TomlNode, TomlValue};
 use crate::scenario::spec::tool::Setting;
 
 /// Between the name of a server and the name of one of its tools, in files and on the screen.
@@ -47,6 +47,8 @@ record! {
         allow: BoundedList<NonBlankString, 0, 200> = default(BoundedList(Vec::new())),
         /// Timeout in seconds until it has started and has listed its tools.
         start_timeout_s: Seconds = default(Seconds::from_whole_seconds(30)),
+        /// The protocol version that it is spoken to with. Default: it is asked which it speaks.
+        protocol_version: McpVersion = optional,
         /// Maximum size of a message of it, in bytes.
         max_bytes: IntegerField<1_000, 1_000_000_000> = default(IntegerField(4_000_000)),
         /// Whether agents can do without its tools: then a server that does not start does not end the run.
@@ -55,6 +57,14 @@ record! {
         /// [tools.NAME], its breaker and its bulkhead.
         tools: NamedEntries<ToolTable, ResultKey> = default(NamedEntries::default()),
     }
+}
+
+words! { McpVersion:
+    "2024-11-05" => McpVersion::V20241105, "The first one.";
+    "2025-03-26" => McpVersion::V20250326, "With streamable HTTP.";
+    "2025-06-18" => McpVersion::V20250618, "With forms and structured results.";
+    "2025-11-25" => McpVersion::V20251125, "The last one with `initialize`.";
+    "2026-07-28" => McpVersion::V20260728, "With `server/discover`.";
 }
 
 record! {
@@ -106,12 +116,29 @@ pub struct McpServerSpec {
     pub transport: McpTransport,
     /// Timeout until it has started and has listed its tools.
     pub start_timeout: Duration,
+    /// The protocol version that it is spoken to with; `None`: it is asked which it speaks.
+    pub protocol_version: Option<McpVersion>,
     /// Maximum size of a message of it, in bytes.
     pub max_bytes: u64,
     /// Tools whose calls need no approval: names, or beginnings of names and `*`.
     pub allow: Vec<String>,
     /// Whether agents can do without its tools.
     pub optional: bool,
+}
+
+/// Versions of the protocol that this program speaks, by their dates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum McpVersion {
+    /// 2024-11-05
+    V20241105,
+    /// 2025-03-26
+    V20250326,
+    /// 2025-06-18
+    V20250618,
+    /// 2025-11-25
+    V20251125,
+    /// 2026-07-28
+    V20260728,
 }
 
 /// The tools of an MCP server, or one of them.
@@ -244,6 +271,7 @@ pub(crate) fn build_server<'f>(
         name: name.to_owned(),
         transport,
         start_timeout: table.start_timeout_s.0,
+        protocol_version: table.protocol_version,
         max_bytes: u64::from(table.max_bytes.0),
         allow: table.allow.0.iter().map(|tool| tool.text.trim().to_owned()).collect(),
         optional: table.optional,

@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientResult, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
-    Implementation, ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId,
-    ServerNotification, ServerRequest,
+    ClientCapabilities, ClientConfig, ClientResult, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, ServerNotification,
+    ServerRequest,
 };
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, Service};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::connection::ELICITATION;
+use crate::base::json_schema;
 use crate::gateway::{AttemptProgress, InputReply};
 
 /// Most questions of a call that wait for their turn. More are declined.
@@ -24,19 +26,17 @@ const MAX_QUESTIONS: usize = 8;
 #[derive(Debug)]
 pub(super) struct McpClient {
     calls: Arc<InFlightCalls>,
+    /// The protocol version of its `initialize`.
+    version: ProtocolVersion,
 }
 
 impl McpClient {
-    pub(super) fn new(calls: Arc<InFlightCalls>) -> Self {
-        Self { calls }
+    pub(super) fn new(calls: Arc<InFlightCalls>, version: ProtocolVersion) -> Self {
+        Self { calls, version }
     }
 
-    async fn elicit(
-        &self,
-        params: ElicitRequestParams,
-        context: &RequestContext<RoleClient>,
-    ) -> ElicitResult {
-        let Some((text, schema)) = form_of(params) else {
+    async fn elicit(&self, params: &Value, context: &RequestContext<RoleClient>) -> ElicitResult {
+        let Some(form) = Form::read(params) else {
             return self.calls.decline("nobody here opens an address");
         };
         let call = match context.extensions.get::<InboundStreamOrigin>() {
@@ -45,7 +45,7 @@ impl McpClient {
         };
         let Some(call) = call else { return self.calls.decline("no call is in flight") };
         let (reply, answer) = oneshot::channel();
-        if call.try_send(FormQuestion { text, schema, reply }).is_err() {
+        if call.try_send(FormQuestion { form, reply }).is_err() {
             return self.calls.decline("too many questions wait");
         }
         tokio::select! {
@@ -56,13 +56,20 @@ impl McpClient {
     }
 }
 
-/// Message and schema of a form; `None`: it is none.
-pub(super) fn form_of(params: ElicitRequestParams) -> Option<(String, Value)> {
-    match params {
-        ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-            Some((message, serde_json::to_value(requested_schema).ok()?))
-        }
-        _ => None,
+/// What a server asks a person, in a form.
+pub(super) struct Form {
+    pub(super) text: String,
+    /// The JSON schema of the answer.
+    pub(super) schema: Value,
+}
+
+impl Form {
+    /// Reads the parameters of the request; `None`: it is no form. They are read as JSON, because libraries
+    /// write schemas that the types of rmcp refuse: optional fields, `1.0` as a bound, formats of their own.
+    pub(super) fn read(params: &Value) -> Option<Self> {
+        let text = params.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let schema = json_schema::of_object(params.get("requestedSchema")?).ok()?;
+        Some(Self { text, schema })
     }
 }
 
@@ -87,7 +94,12 @@ impl Service<RoleClient> for McpClient {
         match request {
             ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
             ServerRequest::ElicitRequest(request) => {
-                Ok(ClientResult::ElicitResult(self.elicit(request.params, &context).await))
+                let params = serde_json::to_value(request.params).unwrap_or_default();
+                Ok(ClientResult::ElicitResult(self.elicit(&params, &context).await))
+            }
+            ServerRequest::CustomRequest(request) if request.method == ELICITATION => {
+                let params = request.params.unwrap_or_default();
+                Ok(ClientResult::ElicitResult(self.elicit(&params, &context).await))
             }
             _ => {
                 let text = "roundtable offers elicitation with forms, and nothing else";
@@ -112,15 +124,13 @@ impl Service<RoleClient> for McpClient {
         let capabilities = ClientCapabilities::builder().enable_elicitation_with(form).build();
         let name = Implementation::new("roundtable", env!("CARGO_PKG_VERSION"));
         // `server/discover` names its own version.
-        ClientConfig::new(capabilities, name)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(capabilities, name).with_protocol_version(self.version.clone())
     }
 }
 
 /// Something that a server asks a person.
 pub(super) struct FormQuestion {
-    pub(super) text: String,
-    pub(super) schema: Value,
+    pub(super) form: Form,
     /// Receives the answer; closed if the server does not wait for it any more.
     pub(super) reply: oneshot::Sender<InputReply>,
 }

@@ -3,23 +3,21 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CancelledNotification, CancelledNotificationParam, ClientRequest, ErrorCode,
-    ErrorData, InputRequest as McpInputRequest, InputRequiredResult, InputResponses,
-    ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
+    ErrorData, InputResponses, ListToolsRequest, PaginatedRequestParams, ProtocolVersion,
 };
-use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
-    RequestHandle, RunningService, ServiceError,
-};
-use rmcp::transport::{DynamicTransportError, IntoTransport};
-use std::time::Duration;
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
+use rmcp::transport::DynamicTransportError;
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
 
 use super::OfferedTool;
-use super::client::{CallGuest, FormQuestion, InFlightCalls, McpClient, elicit_result, form_of};
+use super::client::{CallGuest, Form, FormQuestion, InFlightCalls, McpClient, elicit_result};
+use super::handshake::{self, HandshakeFailed, Lifecycle};
 use super::http::{self, HttpAddress};
 use super::results::{add_tools, tool_page};
 use super::stdio;
@@ -36,6 +34,12 @@ const MAX_PAGES: usize = 50;
 const MAX_ROUNDS: u32 = 10;
 /// Wait before a call is sent again because its server asks for that and for nothing else.
 const ROUND_WAIT: Duration = Duration::from_millis(250);
+
+/// How long a program may take to answer `server/discover` before it is sent `initialize` too: some that
+/// are older are silent at a request that they do not know. Its first answer counts, however late.
+const PROBE: Duration = Duration::from_secs(10);
+/// The request of a server for the input of a person.
+pub(super) const ELICITATION: &str = "elicitation/create";
 
 /// How a server is reached.
 pub(super) enum ServerWay {
@@ -72,28 +76,53 @@ impl From<Box<AttemptFailed>> for OpenFailed {
 }
 
 impl Connection {
-    /// Opens a connection. `is_legacy`: the server is known to need `initialize`.
+    /// Opens a connection. `lifecycle`: what is known of the protocol version that the server speaks.
     ///
     /// # Errors
     /// Why it cannot be opened. Nothing of it is left then.
     pub(super) async fn open(
         way: &ServerWay,
         failures: &Arc<LinkFailures>,
-        is_legacy: bool,
+        lifecycle: Lifecycle,
     ) -> Result<Self, OpenFailed> {
         let link = ProgramLink::new();
         // If this future is dropped, this closes the link and so ends the server.
         let guard = LinkGuard { link: Arc::clone(&link), failures: Arc::clone(failures) };
         let calls = Arc::<InFlightCalls>::default();
-        let setup = ConnectionSetup { guard, calls, is_legacy };
-        match way {
+        let version = match &lifecycle {
+            Lifecycle::Version(version) => version.clone(),
+            _ => ProtocolVersion::LATEST_WITH_INITIALIZE,
+        };
+        let client = McpClient::new(Arc::clone(&calls), version);
+        let is_program = matches!(way, ServerWay::Program(_));
+        let opened = match way {
             ServerWay::Program(program) => {
                 let transport = stdio::start(program, &link, failures).await?;
-                setup.handshake(transport, true).await
+                handshake::open(client, transport, lifecycle, Some(PROBE)).await
             }
             ServerWay::Address(address) => {
                 let transport = address.connect(&link, failures);
-                setup.handshake(transport, false).await
+                handshake::open(client, transport, lifecycle, None).await
+            }
+        };
+        match opened {
+            Ok(service) => Ok(Self {
+                peer: service.peer().clone(),
+                link,
+                calls,
+                failures: Arc::clone(failures),
+                is_program,
+                is_listed: AtomicBool::new(false),
+                _service: service,
+                _guard: guard,
+            }),
+            Err(error) => {
+                let failed = link.failure();
+                let failed = failed.unwrap_or_else(|| not_opened(failures, &link, &error));
+                let ended_at_discovery = is_program
+                    && failed.class == FailureClass::Tool
+                    && matches!(error, HandshakeFailed::EndedAtDiscovery);
+                Err(OpenFailed { failed, ended_at_discovery })
             }
         }
     }
@@ -149,15 +178,21 @@ impl Connection {
         &self,
         mut call: CallToolRequest,
         host: &dyn AttemptHost,
-    ) -> Result<ServerResult, Box<AttemptFailed>> {
+    ) -> Result<Value, Box<AttemptFailed>> {
         for _ in 0..MAX_ROUNDS {
             let request = ClientRequest::CallToolRequest(call.clone());
-            let required = match self.exchange(request, host).await? {
-                ServerResult::InputRequiredResult(required) => required,
-                result => return Ok(result),
+            let mut result = self.exchange(request, host).await?;
+            if result.get("resultType").is_none_or(|kind| kind != "input_required") {
+                return Ok(result);
+            }
+            let state = result.get("requestState").and_then(Value::as_str);
+            call.params.request_state = state.map(str::to_owned);
+            let requests = result.get_mut("inputRequests").map(Value::take);
+            let requests = match requests {
+                Some(Value::Object(requests)) => requests,
+                _ => Map::new(),
             };
-            call.params.request_state = required.request_state.clone();
-            call.params.input_responses = self.answer(required, host).await?;
+            call.params.input_responses = self.answer(requests, host).await?;
             if call.params.input_responses.is_none() {
                 tokio::time::sleep(ROUND_WAIT).await;
             }
@@ -166,21 +201,22 @@ impl Connection {
         Err(self.failures.failure(FailureClass::BadResponse, &what, "Fix the server."))
     }
 
-    /// The answers to the questions that a call was answered with; `None`: there is no question.
+    /// The answers to the questions that a call was answered with, by their keys; `None`: there is no
+    /// question.
     async fn answer(
         &self,
-        required: InputRequiredResult,
+        requests: Map<String, Value>,
         host: &dyn AttemptHost,
     ) -> Result<Option<InputResponses>, Box<AttemptFailed>> {
         let mut answers = InputResponses::new();
-        for (key, request) in required.input_requests.unwrap_or_default() {
-            let McpInputRequest::Elicitation(request) = request else {
+        for (key, request) in requests {
+            if request.get("method").is_none_or(|method| method != ELICITATION) {
                 let what = "asks for what roundtable does not offer (sampling or roots)";
                 let advice = "Use a tool that works without it.";
                 return Err(self.failures.failure(FailureClass::Tool, what, advice));
-            };
-            let answer = match form_of(request.params) {
-                Some((text, schema)) => {
+            }
+            let answer = match request.get("params").and_then(Form::read) {
+                Some(Form { text, schema }) => {
                     let from = self.failures.name().to_owned();
                     elicit_result(host.ask(InputRequest { from, text, schema }).await)
                 }
@@ -196,7 +232,7 @@ impl Connection {
         &self,
         request: ClientRequest,
         host: &dyn AttemptHost,
-    ) -> Result<ServerResult, Box<AttemptFailed>> {
+    ) -> Result<Value, Box<AttemptFailed>> {
         let mut guest = self.calls.enter();
         let mut sent = self.send(request).await?;
         if let Some(handle) = &sent.handle {
@@ -222,7 +258,7 @@ impl Connection {
         host: &dyn AttemptHost,
     ) -> Infallible {
         while let Some(question) = questions.recv().await {
-            let FormQuestion { text, schema, mut reply } = question;
+            let FormQuestion { form: Form { text, schema }, mut reply } = question;
             let from = self.failures.name().to_owned();
             tokio::select! {
                 answer = host.ask(InputRequest { from, text, schema }) => {
@@ -272,7 +308,8 @@ struct SentRequest {
 }
 
 impl SentRequest {
-    async fn response(&mut self, link: &ProgramLink) -> Result<ServerResult, ServiceError> {
+    /// The result as JSON: the types of rmcp know less than servers send.
+    async fn response(&mut self, link: &ProgramLink) -> Result<Value, ServiceError> {
         let Some(handle) = &mut self.handle else { return Err(ServiceError::TransportClosed) };
         let response = tokio::select! {
             biased;
@@ -280,7 +317,7 @@ impl SentRequest {
             _ = link.closed() => Err(ServiceError::TransportClosed),
         };
         self.handle = None;
-        response
+        response.map(|result| serde_json::to_value(result).unwrap_or_default())
     }
 }
 
@@ -295,87 +332,30 @@ impl Drop for SentRequest {
     }
 }
 
-/// What a connection has before it is open.
-struct ConnectionSetup {
-    guard: LinkGuard,
-    calls: Arc<InFlightCalls>,
-    is_legacy: bool,
-}
-
-impl ConnectionSetup {
-    /// Opens the connection: `server/discover`, or `initialize` for a server that does not know it.
-    async fn handshake<T, E, A>(
-        self,
-        transport: T,
-        is_program: bool,
-    ) -> Result<Connection, OpenFailed>
-    where
-        T: IntoTransport<RoleClient, E, A>,
-        E: std::error::Error + Send + Sync + 'static,
-    {
-        let Self { guard, calls, is_legacy } = self;
-        let mode = match is_legacy {
-            true => ClientLifecycleMode::Initialize,
-            false => ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-            },
-        };
-        let client = McpClient::new(Arc::clone(&calls));
-        let LinkGuard { link, failures } = &guard;
-        match client.serve_with_lifecycle(transport, mode).await {
-            Ok(service) => Ok(Connection {
-                peer: service.peer().clone(),
-                link: Arc::clone(link),
-                calls,
-                failures: Arc::clone(failures),
-                is_program,
-                is_listed: AtomicBool::new(false),
-                _service: service,
-                _guard: guard,
-            }),
-            Err(error) => {
-                let failed = link.failure();
-                let failed = failed.unwrap_or_else(|| not_opened(failures, link, &error));
-                let ended_at_discovery = is_program
-                    && failed.class == FailureClass::Tool
-                    && matches!(&error, ClientInitializeError::ConnectionClosed(when) if when == AT_DISCOVERY);
-                Err(OpenFailed { failed, ended_at_discovery })
-            }
-        }
-    }
-}
-
-/// How rmcp names the moment in which a server should answer `server/discover`.
-const AT_DISCOVERY: &str = "discover response";
-
 /// The failure of a handshake.
 fn not_opened(
     failures: &LinkFailures,
     link: &ProgramLink,
-    error: &ClientInitializeError,
+    error: &HandshakeFailed,
 ) -> Box<AttemptFailed> {
     match error {
-        ClientInitializeError::TransportError { error, .. } => not_sent(failures, link, error),
-        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
-            cut_off(failures, link)
-        }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
-            not_opened(failures, link, fallback)
-        }
-        ClientInitializeError::JsonRpcError(error) => {
+        HandshakeFailed::NotSent(error) => not_sent(failures, link, error),
+        HandshakeFailed::EndedAtDiscovery | HandshakeFailed::Closed => cut_off(failures, link),
+        HandshakeFailed::Refused(error) => {
             let mut failed = rpc_error(failures, error);
             // The caller cannot change it.
             failed.class = FailureClass::Tool;
             failed
         }
-        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
-            let versions: Vec<_> = server_supported.iter().map(|it| it.as_str()).collect();
+        HandshakeFailed::Versions(versions) => {
+            let versions: Vec<_> = versions.iter().map(ProtocolVersion::as_str).collect();
             let versions = failures.quoted(&versions.join(", "));
             let what = format!("speaks no protocol version that roundtable speaks: {versions}");
             failures.failure(FailureClass::Tool, &what, "Use another version of the server.")
         }
-        _ => not_as_mcp_says(failures, "does not answer the handshake as MCP says"),
+        HandshakeFailed::NoVersion => {
+            not_as_mcp_says(failures, "answered the handshake without a protocol version")
+        }
     }
 }
 
@@ -407,6 +387,10 @@ fn rpc_error(failures: &LinkFailures, error: &ErrorData) -> Box<AttemptFailed> {
         ErrorCode::INVALID_PARAMS => (FailureClass::Rejected, "Correct the arguments of the call."),
         ErrorCode::METHOD_NOT_FOUND => {
             (FailureClass::Rejected, "Call a tool that the server lists.")
+        }
+        // The library of the server can ask a person only in the older versions.
+        _ if error.message.contains(ELICITATION) => {
+            (FailureClass::Tool, "Set protocol_version = \"2025-11-25\" in its table of [mcp].")
         }
         _ => (FailureClass::Tool, "Look for it in the log of the server."),
     };

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use reqwest::Method;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::StreamableHttpClientTransport;
@@ -19,13 +19,12 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
     StreamableHttpPostResponse,
 };
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use sse_stream::Sse;
 
+use super::results::{Asked, no_discovery, read_message};
 use crate::base::time::millis;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
-use crate::net::sse::{SseError as EventError, SseParser};
+use crate::net::sse::{SseError as EventError, SseEvent, SseParser};
 use crate::net::{Http, HttpResponse, NetError, Redactor, RequestTarget, read_prefix};
 use crate::scenario::tools::mcp::{McpServerSpec, McpUrl};
 use crate::tool::link::{LinkFailures, ProgramLink};
@@ -41,8 +40,8 @@ const MAX_UNANSWERED: usize = 100;
 /// Most times that a broken stream is resumed.
 const MAX_RESUMED: usize = 3;
 
-/// Code of the JSON-RPC errors with which the TypeScript SDK refuses an HTTP request.
-const TRANSPORT_ERROR: i32 = -32_000;
+/// Codes of the JSON-RPC errors with which SDKs refuse the session of an HTTP request.
+const SESSION_ERRORS: [i32; 2] = [-32_000, -32_001];
 /// Waits before a stream is resumed, as far as the server may choose them, in milliseconds.
 const RESUME_MS: (u64, u64) = (100, 60_000);
 
@@ -138,7 +137,8 @@ impl HttpAddress {
         let table = &self.name;
         match self.header_names.as_slice() {
             [] => format!(
-                "Set a header with credentials, such as Authorization, in headers of [mcp.{table}]."
+                "roundtable does not log in (OAuth): get a token and set it in [mcp.{table}], such as \
+                 headers = {{ Authorization = {{ env = \"TOKEN\" }} }}."
             ),
             names => format!("Check {} in headers of [mcp.{table}].", names.join(", ")),
         }
@@ -245,28 +245,89 @@ impl McpHttpClient {
             .target(session.as_deref(), &protocol, "application/json, text/event-stream")?
             .header(CONTENT_TYPE, HeaderValue::from_static(JSON));
         let body = serde_json::to_vec(&message)?;
-        let response = self.send(Method::POST, &target, Some(body)).await?;
-        if matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
-            let less = |count: usize| Some(count.saturating_sub(1));
-            let _ = self.unanswered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        }
         let request = match &message {
             JsonRpcMessage::Request(request) => Some(request),
             _ => None,
         };
-        if !(200..300).contains(&response.status()) {
-            let is_discovery =
-                request.is_some_and(|it| matches!(it.request, ClientRequest::DiscoverRequest(_)));
-            let id = request.map(|request| request.id.clone());
-            return self.refused(response, id, session.is_some(), is_discovery).await;
+        let asked = request.map_or(Asked::Other, |request| Asked::by(&request.request));
+        let id = request.map(|request| request.id.clone());
+        let answered = self.answered(target, body, id.clone(), asked, session.is_some()).await;
+        if matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
+            let less = |count: usize| Some(count.saturating_sub(1));
+            let _ = self.unanswered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         }
-        if request.is_none() || matches!(response.status(), 202 | 204) {
+        match id.filter(|_| asked == Asked::Discovery) {
+            Some(id) => self.discovered(answered, id).await,
+            None => answered,
+        }
+    }
+
+    /// The answer to `server/discover`. A server that refuses it in whatever way, or answers something else,
+    /// is older and does not know the request, unless it cannot be reached or refuses the credentials.
+    async fn discovered(
+        &self,
+        answered: HttpResult<StreamableHttpPostResponse>,
+        id: RequestId,
+    ) -> HttpResult<StreamableHttpPostResponse> {
+        let message = match answered {
+            Ok(StreamableHttpPostResponse::Json(message, _)) => Some(message),
+            Ok(StreamableHttpPostResponse::Sse(mut events, _)) => loop {
+                match events.next().await {
+                    Some(Ok(event)) => {
+                        let data = event.data.unwrap_or_default();
+                        let message = read_message(data.as_bytes(), |_| Asked::Discovery).ok();
+                        let is_answer = |message: &ServerJsonRpcMessage| {
+                            matches!(
+                                message,
+                                JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)
+                            )
+                        };
+                        if message.as_ref().is_some_and(is_answer) {
+                            break message;
+                        }
+                    }
+                    Some(Err(_)) | None => break None,
+                }
+            },
+            Err(StreamableHttpError::Client(HttpFailure(failed))) if is_final(failed.class) => {
+                return Err(client_error(failed));
+            }
+            _ => None,
+        };
+        if let Some(failed) = self.link.failure() {
+            return Err(client_error(failed));
+        }
+        let message = match message {
+            // Some have no id, because the server has not read the request.
+            Some(JsonRpcMessage::Error(error)) => {
+                ServerJsonRpcMessage::error(error.error, Some(id))
+            }
+            Some(message @ JsonRpcMessage::Response(_)) => message,
+            _ => no_discovery(id, "no answer to server/discover"),
+        };
+        Ok(StreamableHttpPostResponse::Json(message, None))
+    }
+
+    /// Sends a request and reads its answer.
+    async fn answered(
+        &self,
+        target: RequestTarget,
+        body: Vec<u8>,
+        id: Option<RequestId>,
+        asked: Asked,
+        has_session: bool,
+    ) -> HttpResult<StreamableHttpPostResponse> {
+        let response = self.send(Method::POST, &target, Some(body)).await?;
+        if !(200..300).contains(&response.status()) {
+            return self.refused(response, id, has_session).await;
+        }
+        if id.is_none() || matches!(response.status(), 202 | 204) {
             response.release().await;
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let session = response.header(SESSION_ID.as_str()).map(str::to_owned);
         if response.has_media_type(EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(self.events(response), session));
+            return Ok(StreamableHttpPostResponse::Sse(self.events(response, asked), session));
         }
         if !response.has_media_type(JSON) {
             let kind = response.header(CONTENT_TYPE.as_str()).unwrap_or("nothing");
@@ -274,7 +335,7 @@ impl McpHttpClient {
             return Err(self.bad(&what));
         }
         let body = self.collect(response).await?;
-        let message = serde_json::from_slice(&body).map_err(|error| {
+        let message = read_message(&body, |_| asked).map_err(|error| {
             let said = self.failures.quoted(&String::from_utf8_lossy(&body));
             self.bad(&format!("answers with JSON that is no MCP message ({error}): {said}"))
         })?;
@@ -287,32 +348,21 @@ impl McpHttpClient {
         response: HttpResponse,
         id: Option<RequestId>,
         has_session: bool,
-        is_discovery: bool,
     ) -> HttpResult<StreamableHttpPostResponse> {
-        let status = response.status();
-        if status == 404 && has_session {
+        let refusal = Refusal::read(response).await;
+        let error = match read_message(&refusal.body, |_| Asked::Other) {
+            Ok(JsonRpcMessage::Error(error)) => Some(error.error),
+            _ => None,
+        };
+        if has_session && refusal.is_about_session(error.as_ref()) {
             return Err(self.session_lost());
         }
-        let refusal = Refusal::read(response).await;
-        if matches!(status, 400..=499) && !matches!(status, 401 | 403 | 429) {
-            let error = match serde_json::from_slice::<ServerJsonRpcMessage>(&refusal.body) {
-                Ok(JsonRpcMessage::Error(error)) => Some(error.error),
-                // An older server does not know this request, and need not say so in JSON.
-                _ if is_discovery => {
-                    Some(ErrorData::invalid_request(format!("HTTP {status}"), None))
-                }
-                _ => None,
-            };
-            // Servers of the TypeScript SDK answer like this where the protocol has 404.
-            let is_transport_error = |error: &ErrorData| error.code.0 == TRANSPORT_ERROR;
-            if status == 400 && has_session && error.as_ref().is_some_and(is_transport_error) {
-                return Err(self.session_lost());
-            }
-            // It may carry no id, because the server has not read the request.
-            if let (Some(error), Some(id)) = (error, id) {
-                let message = ServerJsonRpcMessage::error(error, Some(id));
-                return Ok(StreamableHttpPostResponse::Json(message, None));
-            }
+        // It may carry no id, because the server has not read the request.
+        if let (Some(error), Some(id), 400 | 402 | 404..=428 | 430..=499) =
+            (error, id, refusal.status)
+        {
+            let message = ServerJsonRpcMessage::error(error, Some(id));
+            return Ok(StreamableHttpPostResponse::Json(message, None));
         }
         Err(client_error(self.refusal(refusal)))
     }
@@ -324,7 +374,7 @@ impl McpHttpClient {
     }
 
     fn refusal(&self, refusal: Refusal) -> Box<AttemptFailed> {
-        let Refusal { status, location, body, retry_after_ms, should_retry } = refusal;
+        let Refusal { status, location, body, retry_after_ms, should_retry, page } = refusal;
         let text = String::from_utf8_lossy(&body);
         let said = match (&location, text.trim_start().starts_with('<')) {
             (Some(to), _) => self.failures.quoted(to),
@@ -341,8 +391,12 @@ impl McpHttpClient {
         };
         let colon = if said.is_empty() { "" } else { ": " };
         let what = format!("returned HTTP {status}{colon}{said}");
+        let page = page.filter(|_| matches!(status, 401 | 403));
+        let page =
+            page.map(|page| format!(" Its page about access: {}", self.failures.quoted(&page)));
+        let advice = format!("{advice}{}", page.unwrap_or_default());
         let mut failed = AttemptFailed::from_status(status, "");
-        failed.text = self.failures.failure(failed.class, &what, advice).text;
+        failed.text = self.failures.failure(failed.class, &what, &advice).text;
         failed.retry_after_ms = retry_after_ms;
         failed.should_retry = should_retry;
         failed
@@ -377,9 +431,10 @@ impl McpHttpClient {
         client_error(self.failures.failure(FailureClass::BadResponse, what, advice))
     }
 
-    /// The events of a response.
-    fn events(&self, response: HttpResponse) -> EventStream {
+    /// The events of a response. `asked`: the kind of the request.
+    fn events(&self, response: HttpResponse, asked: Asked) -> EventStream {
         let events = EventReader {
+            asked,
             response,
             parser: SseParser::new(self.cap),
             bytes: Vec::new(),
@@ -406,6 +461,8 @@ struct Refusal {
     body: Vec<u8>,
     retry_after_ms: Option<u64>,
     should_retry: Option<bool>,
+    /// The address that says how to get access (`resource_metadata` of `WWW-Authenticate`).
+    page: Option<String>,
 }
 
 impl Refusal {
@@ -415,9 +472,41 @@ impl Refusal {
         let location = response.location().filter(|_| is_redirect).map(str::to_owned);
         let retry_after_ms = response.retry_after().map(millis);
         let should_retry = response.should_retry();
+        let page = response.header(WWW_AUTHENTICATE.as_str()).and_then(access_page);
         let (body, _) = read_prefix(response, REFUSAL_BYTES).await;
-        Self { status, location, body, retry_after_ms, should_retry }
+        Self { status, location, body, retry_after_ms, should_retry, page }
     }
+
+    /// Whether the server says that it does not know the session. It should do so with 404; SDKs also say it
+    /// with 400 or 401, in the error or in words.
+    fn is_about_session(&self, error: Option<&ErrorData>) -> bool {
+        let has_code = |error: &ErrorData| SESSION_ERRORS.contains(&error.code.0);
+        let text = String::from_utf8_lossy(&self.body).to_ascii_lowercase();
+        match self.status {
+            404 => true,
+            400 => error.is_some_and(has_code) || text.contains("session"),
+            401 | 403 | 410 => text.contains("session"),
+            _ => false,
+        }
+    }
+}
+
+/// The address in a header `WWW-Authenticate` that says how to get access to the server.
+fn access_page(challenge: &str) -> Option<String> {
+    let (_, after) = challenge.split_once("resource_metadata=")?;
+    let page = match after.strip_prefix('"') {
+        Some(quoted) => quoted.split_once('"')?.0,
+        None => after.split([',', ' ']).next()?,
+    };
+    url::Url::parse(page).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    Some(page.to_owned())
+}
+
+/// Whether a failure shows nothing of the versions that the server speaks: it was not reached, or it refuses
+/// the credentials.
+fn is_final(class: FailureClass) -> bool {
+    use FailureClass::{Auth, Cancelled, Connect, Denied, Resolve, Tls, TooLarge};
+    matches!(class, Auth | Cancelled | Connect | Denied | Resolve | Tls | TooLarge)
 }
 
 /// Reads the events of a response.
@@ -428,16 +517,13 @@ struct EventReader {
     bytes: Vec<u8>,
     at: usize,
     is_over: bool,
+    asked: Asked,
     client: McpHttpClient,
 }
 
-/// A message, if it is a request of the server.
-#[derive(Deserialize)]
-struct RequestHead {
-    #[serde(rename = "method")]
-    _method: IgnoredAny,
-    #[serde(rename = "id")]
-    _id: IgnoredAny,
+/// Whether an event has a message. Those of other names keep the connection open, or are extensions.
+fn is_message(event: &SseEvent<'_>) -> bool {
+    matches!(event.name, "" | "message")
 }
 
 impl EventReader {
@@ -448,16 +534,14 @@ impl EventReader {
                 return None;
             }
             let mut rest = self.bytes.get(self.at..).unwrap_or_default();
-            let found = self.parser.next(&mut rest).map(|event| {
-                event.map(|event| {
-                    let mut sse = Sse::default().data(event.data);
-                    sse.event = (!event.name.is_empty()).then(|| event.name.to_owned());
-                    sse
-                })
-            });
+            let found = self
+                .parser
+                .next(&mut rest)
+                .map(|event| event.map(|event| is_message(&event).then(|| event.data.to_owned())));
             self.at = self.bytes.len() - rest.len();
             match found {
-                Ok(Some(sse)) => return Some(self.counted(sse)),
+                Ok(Some(Some(data))) => return Some(self.passed_on(data)),
+                Ok(Some(None)) => continue,
                 Ok(None) => {}
                 Err(error) => return Some(Err(self.broken(&error))),
             }
@@ -474,11 +558,9 @@ impl EventReader {
                 Ok(None) => {
                     self.is_over = true;
                     // The event at the end may lack its empty line.
-                    let last =
-                        self.parser.finish().ok().flatten().map(|event| event.data.to_owned());
-                    let mut sse = Sse { data: last, ..Sse::default() };
-                    self.set_resume(&mut sse);
-                    return Some(Ok(sse));
+                    let last = self.parser.finish().ok().flatten().filter(is_message);
+                    let last = last.map(|event| event.data.to_owned());
+                    return Some(self.passed_on(last.unwrap_or_default()));
                 }
                 Err(error) => {
                     self.is_over = true;
@@ -491,17 +573,40 @@ impl EventReader {
         }
     }
 
-    /// The event, unless the server asks more than it lets this program answer.
-    fn counted(&mut self, mut sse: Sse) -> Result<Sse, SseError> {
+    /// The event, unless it is no message, or the server asks more than it lets this program answer.
+    fn passed_on(&mut self, data: String) -> Result<Sse, SseError> {
+        let mut sse = Sse { data: Some(data), ..Sse::default() };
+        self.set_resume(&mut sse);
         let data = sse.data.as_deref().unwrap_or_default();
-        if serde_json::from_str::<RequestHead>(data).is_ok()
+        // Such an event only has an id, from which the stream can be resumed.
+        if data.trim().is_empty() {
+            return Ok(sse);
+        }
+        let message = match read_message(data.as_bytes(), |_| self.asked) {
+            Ok(message) => message,
+            Err(_) => {
+                let said = self.client.failures.quoted(data);
+                let what = format!("sent an event that is no MCP message: {said}");
+                let class = FailureClass::BadResponse;
+                let failed = self.client.failures.failure(class, &what, "Fix the server.");
+                // A message is lost; anything else keeps the connection open.
+                if data.contains("\"jsonrpc\"") && self.asked != Asked::Discovery {
+                    return Err(self.close(failed));
+                }
+                self.client.link.note(failed);
+                sse.data = None;
+                return Ok(sse);
+            }
+        };
+        if matches!(message, JsonRpcMessage::Request(_))
             && self.client.unanswered.fetch_add(1, Ordering::Relaxed) >= MAX_UNANSWERED
         {
             let what = format!("sent {MAX_UNANSWERED} requests and reads no answers");
             let failed = self.client.failures.failure(FailureClass::Tool, &what, "Fix the server.");
             return Err(self.close(failed));
         }
-        self.set_resume(&mut sse);
+        // As rmcp reads it: the event itself may be odd.
+        sse.data = serde_json::to_string(&message).ok();
         Ok(sse)
     }
 
@@ -593,7 +698,7 @@ impl StreamableHttpClient for McpHttpClient {
         })?;
         match response.status() {
             404 | 405 => Err(StreamableHttpError::ServerDoesNotSupportSse),
-            200..=299 if response.has_media_type(EVENTS) => Ok(self.events(response)),
+            200..=299 if response.has_media_type(EVENTS) => Ok(self.events(response, Asked::Other)),
             200..=299 => Err(StreamableHttpError::ServerDoesNotSupportSse),
             _ => Err(client_error(self.refusal(Refusal::read(response).await))),
         }

@@ -3,6 +3,7 @@
 
 mod client;
 mod connection;
+mod handshake;
 mod http;
 mod results;
 mod stdio;
@@ -13,10 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
-use rmcp::model::{CallToolRequest, CallToolRequestParams};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ProtocolVersion};
 use serde_json::{Map, Value};
 
 use self::connection::{Connection, OpenFailed, ServerWay};
+use self::handshake::Lifecycle;
 use self::http::HttpAddress;
 use self::results::call_result;
 use super::{Environment, NotReady, ToolSettings};
@@ -24,7 +26,7 @@ use crate::gateway::AttemptHost;
 use crate::log::event::kind::AttemptFailed;
 use crate::log::event::tool::OfferedTool;
 use crate::net::Http;
-use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
+use crate::scenario::tools::mcp::{McpServerSpec, McpTransport, McpVersion};
 use crate::tool::link::LinkFailures;
 use crate::tool::program::LinkedProgram;
 
@@ -83,6 +85,13 @@ impl McpServer {
             way,
             failures,
             state: Mutex::new(ServerState::Down),
+            version: spec.protocol_version.map(|version| match version {
+                McpVersion::V20241105 => ProtocolVersion::V_2024_11_05,
+                McpVersion::V20250326 => ProtocolVersion::V_2025_03_26,
+                McpVersion::V20250618 => ProtocolVersion::V_2025_06_18,
+                McpVersion::V20251125 => ProtocolVersion::V_2025_11_25,
+                McpVersion::V20260728 => ProtocolVersion::V_2026_07_28,
+            }),
             is_legacy: AtomicBool::new(false),
             known: Mutex::default(),
         };
@@ -146,6 +155,8 @@ struct ServerShared {
     way: ServerWay,
     failures: Arc<LinkFailures>,
     state: Mutex<ServerState>,
+    /// The protocol version that the scenario says.
+    version: Option<ProtocolVersion>,
     /// Whether it is known to need `initialize`. Then it is not asked again.
     is_legacy: AtomicBool,
     /// What is known of the tools that were listed last, by tool.
@@ -226,11 +237,15 @@ impl ServerShared {
     }
 
     async fn open(&self) -> OpenResult {
-        let is_legacy = self.is_legacy.load(Ordering::Relaxed);
-        let opened = match Connection::open(&self.way, &self.failures, is_legacy).await {
+        let lifecycle = match &self.version {
+            Some(version) => Lifecycle::Version(version.clone()),
+            None if self.is_legacy.load(Ordering::Relaxed) => Lifecycle::Initialize,
+            None => Lifecycle::Unknown,
+        };
+        let opened = match Connection::open(&self.way, &self.failures, lifecycle).await {
             // Some servers end when their first message is not `initialize`.
             Err(OpenFailed { ended_at_discovery: true, .. }) => {
-                Connection::open(&self.way, &self.failures, true).await
+                Connection::open(&self.way, &self.failures, Lifecycle::Initialize).await
             }
             opened => opened,
         };

@@ -1,15 +1,16 @@
 //! An MCP server that is a program: rmcp's transport over the lines of [`crate::tool::program`].
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, NumberOrString,
-    RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, NumberOrString, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 
+use super::results::{Asked, read_message};
 use crate::log::event::kind::AttemptFailed;
 use crate::tool::link::{LinkFailures, ProgramLink};
 use crate::tool::program;
@@ -25,15 +26,15 @@ pub(super) async fn start(
     failures: &Arc<LinkFailures>,
 ) -> Result<LineTransport, Box<AttemptFailed>> {
     let (stdout, messages) = program::start(server, link, failures).await?;
-    Ok(LineTransport { stdout, messages, pending: HashSet::new(), link: Arc::clone(link) })
+    Ok(LineTransport { stdout, messages, pending: HashMap::new(), link: Arc::clone(link) })
 }
 
 /// Messages to and from a program.
 pub(super) struct LineTransport {
     stdout: LineReader,
     messages: LineWriter,
-    /// Requests whose response has not arrived. Any other response is ignored.
-    pending: HashSet<RequestId>,
+    /// What the requests ask for whose response has not arrived. Any other response is ignored.
+    pending: HashMap<RequestId, Asked>,
     link: Arc<ProgramLink>,
 }
 
@@ -41,11 +42,7 @@ impl LineTransport {
     fn queue(&mut self, message: &ClientJsonRpcMessage) -> Result<(), LineNotSent> {
         match message {
             JsonRpcMessage::Request(request) => {
-                // What was asked before `initialize` was not understood.
-                if matches!(request.request, ClientRequest::InitializeRequest(_)) {
-                    self.pending.clear();
-                }
-                self.pending.insert(request.id.clone());
+                self.pending.insert(request.id.clone(), Asked::by(&request.request));
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
@@ -70,7 +67,10 @@ impl LineTransport {
             _ => return Some(message),
         };
         let is_expected = match id {
-            Some(id) => self.pending.remove(id) || self.pending.remove(&as_number(id)?),
+            Some(id) => {
+                let is_pending = self.pending.remove(id).is_some();
+                is_pending || self.pending.remove(&as_number(id)?).is_some()
+            }
             None => !self.pending.is_empty(),
         };
         if !is_expected {
@@ -100,7 +100,12 @@ impl Transport<RoleClient> for LineTransport {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            match self.stdout.next(|line| serde_json::from_slice(line).ok()).await {
+            let pending = &self.pending;
+            let asked = |id: &RequestId| {
+                let asked = pending.get(id).or_else(|| pending.get(&as_number(id)?));
+                asked.copied().unwrap_or(Asked::Other)
+            };
+            match self.stdout.next(|line| read_message(line, asked).ok()).await {
                 Ok(message) => {
                     if let Some(message) = self.accept(message) {
                         return Some(message);

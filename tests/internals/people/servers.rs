@@ -62,6 +62,8 @@ struct Server {
     /// What `read` says of itself.
     description: &'static str,
     fails: bool,
+    /// The schema of one more tool, if it has one.
+    odd_schema: Value,
 }
 
 impl Server {
@@ -87,20 +89,25 @@ impl Server {
                         "reads_only": reads_only,
                     })
                 };
-                let tools = json!([
+                let mut tools = json!([
                     tool("read", self.description, true),
                     tool("write", "Writes a file.", false),
                     tool("ask", "Asks.", false),
                     tool("slow", "Takes long.", false),
                     tool("reject", "Rejects.", false),
                 ]);
+                if let (Some(tools), false) = (tools.as_array_mut(), self.odd_schema.is_null()) {
+                    let mut odd = tool("odd", "Has an odd schema.", false);
+                    odd["parameters"] = self.odd_schema.clone();
+                    tools.push(odd);
+                }
                 Ok(json!({ "server": "digest", "tools": tools }))
             }
             "files.ask" => {
                 let schema = json!({
                     "type": "object",
                     "required": ["size"],
-                    "properties": { "size": { "type": "integer" } },
+                    "properties": { "size": { "type": "integer", "default": 5, "minimum": 1 } },
                 });
                 let (from, text) = ("files".to_owned(), "How large?".to_owned());
                 let reply = request.host.ask(InputRequest { from, text, schema }).await;
@@ -254,6 +261,21 @@ async fn calls_ask_unless_allowed() {
     }
 }
 
+/// A tool whose schema is none of an object cannot be offered, and the event says why.
+#[tokio::test(start_paused = true)]
+async fn unusable_schema_is_named() {
+    let given = Given { allow: "allow = [\"*\"]", ..PLAIN };
+    let server = Server { odd_schema: json!({ "type": "string" }), ..Server::default() };
+    let run = engine().start(launch(&team(&given), &server, &Arc::default(), PeopleMode::Nobody));
+    let listed = facts(&run).await.into_iter().find_map(|event| match &event.kind {
+        EventKind::ToolsListed { tools, left_out, .. } => {
+            Some((tools.len(), left_out.iter().map(|it| it.text.to_string()).collect::<Vec<_>>()))
+        }
+        _ => None,
+    });
+    assert_eq!(listed, Some((5, vec!["its schema is one of string".to_owned()])));
+}
+
 /// A model reads the tools under names that requests can have, without the dialect of their schemas.
 #[tokio::test(start_paused = true)]
 async fn models_are_offered_the_tools() {
@@ -373,6 +395,7 @@ async fn servers_ask_people_for_input() {
     let size = |size: Value| Answer::Approve { args: Some(Arc::new(json!({ "size": size }))) };
     for (given_answer, got) in [
         (Some(size(json!(3))), "{\\\"size\\\":3}"),
+        (Some(approve()), "{\\\"size\\\":5}"),
         (Some(deny("")), "declined"),
         (None, "cancelled"),
     ] {
@@ -392,6 +415,7 @@ async fn servers_ask_people_for_input() {
                 // What does not fit the schema is refused, and the question stays open. The wait does not
                 // count for the timeout of 5 seconds.
                 answer(&run, question, size(json!("large")));
+                answer(&run, question, size(json!(0)));
                 tokio::time::sleep(Duration::from_secs(60)).await;
                 answer(&run, question, with);
                 facts(&run).await

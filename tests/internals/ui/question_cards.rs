@@ -507,3 +507,76 @@ fn argument_cannot_pose_as_effects() {
     assert!(fake < real, "{screen}");
     row_of(&screen, "undeclared: Trust me.");
 }
+
+/// The form of a server, as libraries write them.
+fn server_form() -> Subject {
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "name": {
+                "type": "string", "title": "Full name", "description": "Your full, legal name",
+                "minLength": 2,
+            },
+            "email": { "type": "string", "format": "email", "description": "Where we write to" },
+            "pieces": { "type": "integer", "minimum": 1.0, "maximum": 9.0, "default": 2 },
+            "hero": {
+                "type": "string", "title": "Hero",
+                "oneOf": [{ "const": "h1", "title": "Superman" }, { "const": "h2", "title": "Batman" }],
+                "default": "h1",
+            },
+            "size": { "type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"] },
+            "fish": {
+                "type": "array", "maxItems": 2,
+                "items": { "anyOf": [{ "const": "f1", "title": "Tuna" }, { "const": "f2", "title": "Cod" },
+                    { "const": "f3", "title": "Eel" }] },
+                "default": ["f1"],
+            },
+            "gift": { "anyOf": [{ "type": "boolean" }, { "type": "null" }], "default": null },
+        },
+        "required": ["name"],
+    });
+    let text = "What do you want to order?".into();
+    Subject::Input { tool: "shop".into(), text, parameters: parameters.into() }
+}
+
+#[test]
+fn form_shows_titles_and_choices() {
+    for (cols, rows) in SIZES {
+        let mut dash = dash_of(cols, rows, &asked_about(server_form()));
+        card(&mut dash, 0);
+        shows(&dash, &["What do you want to order?", "Full name", "Your full, legal name"]);
+        shows(&dash, &["at least 2 characters, required"]);
+        shows(dash.press("Tab"), &["email", "Where we write to", "email address"]);
+        shows(dash.press("Tab"), &["integer, 1 to 9"]);
+        shows(dash.press("Tab"), &["< Superman >"]);
+        shows(dash.press("Right Tab"), &["< Batman >", "< not given >"]);
+        shows(dash.press("Right Tab"), &["< Small >", "[x] Tuna  [ ] Cod", "at most 2 of them"]);
+    }
+}
+
+#[test]
+fn form_checks_formats_and_bounds() {
+    let mut dash = dash_of(120, 36, &asked_about(server_form()));
+    card(&mut dash, 0);
+    shows(dash.press("C-s"), &["! the field `Full name` is missing"]);
+    dash.text("A");
+    shows(dash.press("C-s"), &["! the field `Full name` has fewer than 2 characters"]);
+    dash.text("nn").press("Tab").text("not an email");
+    shows(dash.press("C-s"), &["! the field `email` is no email address"]);
+    dash.press(&"Backspace ".repeat(12)).press("Tab Backspace").text("12");
+    shows(dash.press("C-s"), &["! the field `pieces` is more than 9"]);
+    dash.press("Backspace Backspace").text("3").press("Tab Right Tab Right Right Tab");
+    // All three of the fish are too many.
+    dash.press("Right Space Right Space");
+    shows(dash.press("C-s"), &["! the field `fish` has more than 2 values"]);
+    dash.press("Space Tab Right");
+    dash.asked();
+    dash.press("C-s");
+    let sent = json!({
+        "name": "Ann", "pieces": 3, "hero": "h2", "size": "l", "fish": ["f1", "f2"], "gift": true,
+    });
+    let [(_, Answer::Approve { args: Some(args) }, _)] = &answers(&mut dash)[..] else {
+        panic!("one answer:\n{}", dash.screen())
+    };
+    assert_eq!(**args, sent);
+}

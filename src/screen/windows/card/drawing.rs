@@ -44,8 +44,8 @@ use crate::words::readable::top_text;
 use crate::words::sentence::sentence;
 use crate::words::styled::{Badge, StyleRole, StyledLine, StyledPart, StyledText};
 
-/// Columns of the name of a field.
-const NAME: std::ops::Range<usize> = 8..20;
+/// Minimum columns of the name of a field. At most a third of the card is names.
+const MIN_NAME: usize = 8;
 /// Maximum width of the text, so that its lines stay readable.
 const MAX_TEXT: u16 = 110;
 /// Minimum rows of the text above the fields.
@@ -124,8 +124,9 @@ pub fn render(card: &Card, state: &AppState, cx: &DrawContext, buf: &mut Buffer)
 
 /// Draws the fields; those above the focused one scroll out of view where there is no room.
 fn draw_fields(fields: &AnswerFields, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let names = fields.list.iter().map(|field| columns(&field.name) + 2).max().unwrap_or(0);
-    let names = names.clamp(NAME.start, NAME.end) as u16;
+    let names = fields.list.iter().map(|field| columns(&field.label) + 2).max().unwrap_or(0);
+    let most = usize::from(area.width / 3).max(MIN_NAME);
+    let names = names.clamp(MIN_NAME, most) as u16;
     let border = cx.theme.style(StyleRole::Border);
     let mut top = Pen::new(buf, Rect { height: area.height.min(1), ..area }, cx.glyphs);
     let width = top.left();
@@ -152,7 +153,7 @@ fn draw_fields(fields: &AnswerFields, cx: &DrawContext, area: Rect, buf: &mut Bu
         let focused = at == fields.focus;
         let role = if focused { StyleRole::Title } else { StyleRole::Dim };
         let mut pen = Pen::new(buf, Rect { y, height: 1, ..rows }, cx.glyphs);
-        pen.put_within(&field.name, names - 1, cx.theme.style(role));
+        pen.put_within(&field.label, names - 1, cx.theme.style(role));
         let left = rows.x + names;
         let hint = u16::try_from(columns(&field.hint)).unwrap_or(0);
         let hint = if hint > 0 && rows.width > names + hint + 24 { hint + 2 } else { 0 };
@@ -171,6 +172,27 @@ fn draw_fields(fields: &AnswerFields, cx: &DrawContext, area: Rect, buf: &mut Bu
                 pen.put("< ", cx.theme.style(StyleRole::Dim)).put(&choice, style);
                 pen.put(" >", cx.theme.style(StyleRole::Dim));
                 pen.put(&number, cx.theme.style(StyleRole::Dim));
+            }
+            AnswerValue::Several { choices, chosen, at, .. } => {
+                let mut pen = Pen::new(buf, place, cx.glyphs);
+                let texts: Vec<String> = choices
+                    .iter()
+                    .zip(chosen)
+                    .map(|(choice, is)| format!("[{}] {choice}", if *is { 'x' } else { ' ' }))
+                    .collect();
+                // The one that the next key is about is in view.
+                let mut first = 0;
+                let needed = |first: usize| -> usize {
+                    texts.iter().take(at + 1).skip(first).map(|text| columns(text) + 2).sum()
+                };
+                while first < *at && needed(first) > usize::from(width) {
+                    first += 1;
+                }
+                for (nth, text) in texts.iter().enumerate().skip(first) {
+                    let is_next = focused && nth == *at;
+                    let role = if is_next { StyleRole::Key } else { StyleRole::Text };
+                    pen.put(text, cx.theme.style(role)).put("  ", cx.theme.style(StyleRole::Dim));
+                }
             }
         }
         if hint > 0 {
@@ -221,7 +243,14 @@ fn prompt_text(card: &Card) -> (String, StyleRole) {
             let text = format!("{send} shows the changed arguments. Nothing is approved by that.");
             (text, StyleRole::Dim)
         }
-        CardStep::Reply => (format!("{send} sends it, Esc keeps it as a draft."), StyleRole::Dim),
+        CardStep::Reply => {
+            let about = card.fields().and_then(AnswerFields::focused).map(|field| &*field.about);
+            let about = about.map(str::trim).filter(|about| !about.is_empty());
+            match about {
+                Some(about) => (about.lines().collect::<Vec<_>>().join(" "), StyleRole::Text),
+                None => (format!("{send} sends it, Esc keeps it as a draft."), StyleRole::Dim),
+            }
+        }
         CardStep::Reason if card.asked.subject.approves().is_some() => {
             ("Enter denies the call, Esc goes back.".to_owned(), StyleRole::Dim)
         }
@@ -328,6 +357,11 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
     }
     match &asked.subject {
         Subject::Seat { .. } => seat(&mut doc, page),
+        // Each field says below what it is for.
+        Subject::Input { text, .. } if card.step == CardStep::Reply => {
+            doc.paragraph("question", &shown(text));
+            doc.gap();
+        }
         _ => add_subject(&mut doc, asked, card.changed_args(), world),
     }
     if let Some(why) = asked.why.as_deref().filter(|why| !why.trim().is_empty()) {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::base::json_schema;
+use crate::base::json_schema::SchemaChoice;
 use crate::base::visible::is_hostile;
 use crate::log::event::kind::{Answer, Subject};
 use crate::log::facts::collaboration::Stance;
@@ -44,6 +46,10 @@ pub enum AnswerKind {
 #[derive(Debug)]
 pub struct AnswerField {
     pub name: String,
+    /// What it is called on the screen.
+    pub label: String,
+    /// What it is for, in the words of its author; may be empty.
+    pub about: String,
     /// What it takes, in a few words.
     pub hint: String,
     pub value: AnswerValue,
@@ -51,6 +57,10 @@ pub struct AnswerField {
     first: Option<Value>,
     /// The types that a JSON schema allows; empty: any.
     types: Vec<String>,
+    /// The values of its choices; empty: their texts. `None`: the field is left out.
+    values: Vec<Option<Value>>,
+    /// Whether it is left out when it is empty.
+    is_left_out_empty: bool,
 }
 
 /// The value of a field.
@@ -65,12 +75,31 @@ pub enum AnswerValue {
         /// The one that was chosen at first.
         first: usize,
     },
+    /// Any number of several choices.
+    Several {
+        choices: Vec<String>,
+        /// Which of them are chosen.
+        chosen: Vec<bool>,
+        /// Which were chosen at first.
+        first: Vec<bool>,
+        /// The one that the next key is about.
+        at: usize,
+    },
 }
 
 impl AnswerField {
     fn new(name: &str, hint: &str, value: AnswerValue) -> Self {
-        let (name, hint) = (name.to_owned(), hint.to_owned());
-        Self { name, hint, value, first: None, types: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            label: name.to_owned(),
+            about: String::new(),
+            hint: hint.to_owned(),
+            value,
+            first: None,
+            types: Vec::new(),
+            values: Vec::new(),
+            is_left_out_empty: false,
+        }
     }
 
     fn line(name: &str, hint: &str) -> Self {
@@ -85,37 +114,40 @@ impl AnswerField {
         Self::new(name, "", AnswerValue::Choice { choices, at: 0, first: 0 })
     }
 
-    /// The field of an argument, by its property in the schema of the tool.
-    fn argument(name: &str, property: &Value, value: Option<&Value>, required: bool) -> Self {
-        let types: Vec<String> = match property.get("type") {
-            Some(Value::String(one)) => vec![one.clone()],
-            Some(Value::Array(many)) => {
-                many.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-            }
-            _ => Vec::new(),
-        };
+    /// The field of an argument, by its property in the schema of the tool, or of a form (`of_form`).
+    fn argument(
+        name: &str,
+        property: &Value,
+        value: Option<&Value>,
+        required: bool,
+        of_form: bool,
+    ) -> Self {
+        let types = property.as_object().map(json_schema::types_of).unwrap_or_default();
         let text = value.map(shown_value).unwrap_or_default();
-        let allowed = property.get("enum").and_then(Value::as_array);
-        let allowed = allowed.filter(|allowed| allowed.iter().all(Value::is_string));
-        let mut choices: Vec<String> = match allowed {
-            Some(allowed) => allowed.iter().map(shown_value).collect(),
-            None if types == ["boolean"] => vec!["true".to_owned(), "false".to_owned()],
-            None => Vec::new(),
+        let items = property.get("items").map(json_schema::choices).unwrap_or_default();
+        let (field, values) = match named_choices(property, &types) {
+            (choices, values) if !choices.is_empty() => one_of(choices, values, value, &text),
+            _ if !items.is_empty() => several_of(items, value),
+            _ => {
+                let field = TextField::new(&text, text.contains('\n'));
+                (AnswerValue::Text(Box::new(field)), Vec::new())
+            }
         };
-        // A value that is none of them stays possible, and so does none.
-        if !choices.is_empty() && !choices.contains(&text) {
-            choices.insert(0, text.clone());
-        }
-        let at = choices.iter().position(|choice| *choice == text);
-        let mut hint = types.join(" or ");
+        let mut hint = hint_of(property, &types);
         if required && value.is_none() {
             hint.push_str(", required");
         }
-        let value_field = match at {
-            Some(at) => AnswerValue::Choice { choices, at, first: at },
-            None => AnswerValue::Text(Box::new(TextField::new(&text, text.contains('\n')))),
-        };
-        Self { first: value.cloned(), types, ..Self::new(name, &hint, value_field) }
+        let words = |key: &str| property.get(key).and_then(Value::as_str).unwrap_or_default();
+        let label = Some(words("title")).filter(|title| of_form && !title.is_empty());
+        Self {
+            label: label.unwrap_or(name).to_owned(),
+            about: words("description").to_owned(),
+            first: value.cloned(),
+            types: types.into_iter().map(str::to_owned).collect(),
+            values,
+            is_left_out_empty: of_form && !required,
+            ..Self::new(name, hint.trim_start_matches(", "), field)
+        }
     }
 
     /// The text of the field.
@@ -124,6 +156,10 @@ impl AnswerField {
             AnswerValue::Text(text) => text.text(),
             AnswerValue::Choice { choices, at, .. } => {
                 choices.get(*at).cloned().unwrap_or_default()
+            }
+            AnswerValue::Several { choices, chosen, .. } => {
+                let chosen = choices.iter().zip(chosen).filter(|(_, chosen)| **chosen);
+                chosen.map(|(choice, _)| choice.as_str()).collect::<Vec<_>>().join(", ")
             }
         }
     }
@@ -137,6 +173,16 @@ impl AnswerField {
             AnswerValue::Text(field) => field.replace(text),
             AnswerValue::Choice { choices, at, .. } => {
                 *at = choice_of(choices, text)?;
+                Ok(())
+            }
+            AnswerValue::Several { choices, chosen, .. } => {
+                let mut next = vec![false; choices.len()];
+                for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+                    if let Some(is) = next.get_mut(choice_of(choices, word)?) {
+                        *is = true;
+                    }
+                }
+                *chosen = next;
                 Ok(())
             }
         }
@@ -154,7 +200,23 @@ impl AnswerField {
 
     /// The value as an argument; `None`: it is left out.
     fn to_value(&self) -> Option<Value> {
+        match &self.value {
+            AnswerValue::Choice { at, .. } if !self.values.is_empty() => {
+                return self.values.get(*at).cloned().flatten();
+            }
+            AnswerValue::Several { chosen, first, .. } if chosen == first => {
+                return self.first.clone();
+            }
+            AnswerValue::Several { chosen, .. } => {
+                let chosen = self.values.iter().zip(chosen).filter(|(_, chosen)| **chosen);
+                return Some(chosen.filter_map(|(value, _)| value.clone()).collect());
+            }
+            _ => {}
+        }
         let text = self.text();
+        if text.is_empty() && self.is_left_out_empty {
+            return None;
+        }
         let first_text = self.first.as_ref().map(shown_value).unwrap_or_default();
         if text == first_text {
             return self.first.clone();
@@ -189,7 +251,94 @@ impl AnswerField {
                 *at = (*at + by) % len;
                 true
             }
+            AnswerValue::Several { choices, chosen, at, .. } => {
+                let len = choices.len().max(1);
+                match key.code {
+                    KeyCode::Right => *at = (*at + 1) % len,
+                    KeyCode::Left => *at = (*at + len - 1) % len,
+                    KeyCode::Char(' ') => {
+                        if let Some(is) = chosen.get_mut(*at) {
+                            *is = !*is;
+                        }
+                    }
+                    _ => return false,
+                }
+                true
+            }
         }
+    }
+}
+
+/// The choices of a field, as they are shown, and their values.
+fn named_choices(property: &Value, types: &[&str]) -> (Vec<String>, Vec<Option<Value>>) {
+    let mut choices = json_schema::choices(property);
+    if choices.is_empty() && *types == ["boolean"] {
+        let truths = [true, false].map(|it| SchemaChoice { value: it.into(), title: None });
+        choices = truths.into();
+    }
+    choices.into_iter().map(named_choice).unzip()
+}
+
+fn named_choice(choice: SchemaChoice) -> (String, Option<Value>) {
+    let name = choice.title.unwrap_or_else(|| shown_value(&choice.value));
+    (name, Some(choice.value))
+}
+
+/// The field for one of these choices. A value that is none of them stays possible, and so does none.
+fn one_of(
+    mut choices: Vec<String>,
+    mut values: Vec<Option<Value>>,
+    value: Option<&Value>,
+    text: &str,
+) -> (AnswerValue, Vec<Option<Value>>) {
+    let known = value.and_then(|value| values.iter().position(|it| it.as_ref() == Some(value)));
+    let at = known.unwrap_or_else(|| {
+        choices.insert(0, text.to_owned());
+        values.insert(0, value.cloned());
+        0
+    });
+    (AnswerValue::Choice { choices, at, first: at }, values)
+}
+
+/// The field for any number of these choices.
+fn several_of(
+    items: Vec<SchemaChoice>,
+    value: Option<&Value>,
+) -> (AnswerValue, Vec<Option<Value>>) {
+    let given = value.and_then(Value::as_array);
+    let is_given = |item: &SchemaChoice| given.is_some_and(|given| given.contains(&item.value));
+    let chosen: Vec<bool> = items.iter().map(is_given).collect();
+    let (choices, values) = items.into_iter().map(named_choice).unzip();
+    (AnswerValue::Several { choices, first: chosen.clone(), chosen, at: 0 }, values)
+}
+
+/// What a field takes: its format or its types, and its bounds.
+fn hint_of(property: &Value, types: &[&str]) -> String {
+    let format = property.get("format").and_then(Value::as_str).unwrap_or_default();
+    let kind = match format {
+        "email" => "email address".to_owned(),
+        "uri" => "address (URL)".to_owned(),
+        "date" => "date (YYYY-MM-DD)".to_owned(),
+        "date-time" => "date and time".to_owned(),
+        _ => types.join(" or "),
+    };
+    let bound = |key: &str| property.get(key).and_then(Value::as_f64);
+    let bounds = [
+        ("minimum", "maximum", ""),
+        ("minLength", "maxLength", " characters"),
+        ("minItems", "maxItems", " of them"),
+    ];
+    let bounds = bounds.into_iter().find_map(|(least, most, unit)| {
+        Some(match (bound(least), bound(most)) {
+            (Some(least), Some(most)) => format!("{least} to {most}{unit}"),
+            (Some(least), None) => format!("at least {least}{unit}"),
+            (None, Some(most)) => format!("at most {most}{unit}"),
+            (None, None) => return None,
+        })
+    });
+    match bounds {
+        Some(bounds) => format!("{kind}, {bounds}"),
+        None => kind,
     }
 }
 
@@ -213,11 +362,12 @@ impl AnswerFields {
     pub fn reply(subject: &Subject) -> Option<Self> {
         Some(match subject {
             Subject::ToolCall { args, parameters, .. } => {
-                let list = argument_fields(parameters, args);
+                let list = argument_fields(parameters, args, false);
                 return (!list.is_empty()).then(|| Self::new(AnswerKind::Args, list));
             }
             Subject::Input { parameters, .. } => {
-                let list = argument_fields(parameters, &defaults(parameters));
+                let defaults = json_schema::defaults(parameters);
+                let list = argument_fields(parameters, &defaults, true);
                 return (!list.is_empty()).then(|| Self::new(AnswerKind::Args, list));
             }
             Subject::Agent { choices, .. } if choices.is_empty() => {
@@ -261,6 +411,16 @@ impl AnswerFields {
         self.list.get(self.focus)
     }
 
+    /// Focuses the field that an error is about; returns the error with the name that the screen has for it.
+    pub(super) fn focus_on(&mut self, why: &str) -> String {
+        let is_about = |field: &AnswerField| why.contains(&format!("`{}`", field.name));
+        let Some(at) = self.list.iter().position(is_about) else { return why.to_owned() };
+        self.focus = at;
+        let field = self.list.get(at).map(|field| (&field.name, &field.label));
+        let Some((name, label)) = field else { return why.to_owned() };
+        why.replacen(&format!("`{name}`"), &format!("`{label}`"), 1)
+    }
+
     /// Focuses the next or previous field.
     pub fn move_focus(&mut self, forward: bool) {
         let len = self.list.len().max(1);
@@ -297,6 +457,7 @@ impl AnswerFields {
         self.list.iter().any(|field| match &field.value {
             AnswerValue::Text(text) => text.changed(),
             AnswerValue::Choice { at, first, .. } => at != first,
+            AnswerValue::Several { chosen, first, .. } => chosen != first,
         })
     }
 
@@ -406,26 +567,21 @@ fn written(text: &str, name: &str) -> Result<Arc<str>, String> {
     }
 }
 
-/// The default values that a schema gives its properties.
-fn defaults(schema: &Value) -> Value {
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let given =
-        properties.filter_map(|(name, it)| Some((name.clone(), it.get("default")?.clone())));
-    given.collect::<Map<String, Value>>().into()
-}
-
-/// A field for each argument: those of the schema, then those that it does not know.
-pub(super) fn argument_fields(schema: &Value, args: &Value) -> Vec<AnswerField> {
+/// A field for each argument: those of the schema, then those that it does not know. `of_form`: the schema is
+/// that of a form.
+pub(super) fn argument_fields(schema: &Value, args: &Value, of_form: bool) -> Vec<AnswerField> {
+    let schema = json_schema::of_object(schema).unwrap_or_default();
     let required = schema.get("required").and_then(Value::as_array);
     let required: Vec<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = properties.into_iter().flatten().map(|(name, property)| {
-        AnswerField::argument(name, property, args.get(name), required.contains(&name.as_str()))
+        let required = required.contains(&name.as_str());
+        AnswerField::argument(name, property, args.get(name), required, of_form)
     });
     let is_known = |name: &str| properties.is_some_and(|all| all.contains_key(name));
     let others = args.as_object().into_iter().flatten();
     let others = others
         .filter(|(name, _)| !is_known(name))
-        .map(|(name, value)| AnswerField::argument(name, &Value::Null, Some(value), false));
+        .map(|(name, value)| AnswerField::argument(name, &Value::Null, Some(value), false, false));
     known.chain(others).collect()
 }

@@ -350,7 +350,9 @@ fn has_reply(subject: &Subject) -> bool {
             choices.is_empty() || choices.len() > 9
         }
         Subject::Turn { .. } | Subject::Seat { .. } => true,
-        Subject::Input { parameters, .. } => !argument_fields(parameters, &Value::Null).is_empty(),
+        Subject::Input { parameters, .. } => {
+            !argument_fields(parameters, &Value::Null, true).is_empty()
+        }
         Subject::Decision { .. }
         | Subject::InDoubt { .. }
         | Subject::Budget(_)
@@ -627,7 +629,8 @@ fn send(state: &mut AppState, given: Answer, remember: bool) -> Update {
     let known = open_questions(&state.runs).map(|it| it.key()).collect();
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     if let Err(why) = card.asked.subject.check(&given) {
-        card.problem = Some(why);
+        let fields = card.fields_mut();
+        card.problem = Some(fields.map_or_else(|| why.clone(), |fields| fields.focus_on(&why)));
         return Update::redraw();
     }
     let (key, asked) = (card.key(), Arc::clone(&card.asked));

@@ -135,7 +135,8 @@ pub(super) fn tool_message(id: &str, call: &str, content: &str) -> Value {
 pub(super) fn tools_of(offers: &[ToolOffer]) -> Vec<Value> {
     let tool = |offer: &ToolOffer| {
         json!({
-            "name": offer.name, "description": offer.description, "parameters": offer.parameters,
+            "name": offer.name, "description": offer.description,
+            "parameters": offer.strict_parameters(),
         })
     };
     offers.iter().map(tool).collect()

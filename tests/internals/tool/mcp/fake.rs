@@ -26,7 +26,9 @@ async fn lists_and_calls() {
     );
     let said: Vec<&str> = tools.iter().take(3).map(|tool| tool.description.as_str()).collect();
     assert_eq!(said, ["Says it again.", "A title", "A hint"]);
-    assert!(tools.iter().all(|tool| tool.parameters == json!({ "type": "object" })));
+    // A schema is as the server wrote it.
+    let schemas: Vec<&Value> = tools.iter().skip(6).map(|tool| &tool.parameters).collect();
+    assert_eq!(schemas, [&json!({ "type": "object" }), &json!({ "type": "string" })]);
     let reads: Vec<bool> = tools.iter().take(3).map(|tool| tool.reads_only).collect();
     assert_eq!(reads, [true, false, false]);
     assert!(tools[3].result.is_some() && tools[0].result.is_none());
@@ -74,7 +76,12 @@ async fn failed_start_says_why() {
             "returned error -32602: not ␛[2J you",
             "Correct the arguments of the call.",
         ),
-        ("no_info", FailureClass::BadResponse, "does not answer the handshake as MCP says", IS_IT),
+        (
+            "no_info",
+            FailureClass::BadResponse,
+            "answered the handshake without a protocol version",
+            IS_IT,
+        ),
         (
             "wrong_version",
             FailureClass::Tool,
@@ -98,7 +105,7 @@ async fn missing_program_says_what_to_do() {
 
 #[tokio::test]
 async fn works_in_spite_of_noise() {
-    for mode in ["banner", "legacy_dies", "modern"] {
+    for mode in ["banner", "legacy_dies", "modern", "php", "discovers_nothing"] {
         assert_eq!(text(&fake(mode), "echo", json!({})).await, "{}", "{mode}");
     }
     let server = fake("plain");
@@ -110,7 +117,8 @@ async fn works_in_spite_of_noise() {
         ("notifications", json!({ "many": 20_000 }), "done"),
         ("requests", json!({ "many": 500, "reads": true }), "answered"),
         ("sampling", json!({}), "-32601 -32601"),
-        ("empty", json!({}), ""),
+        ("empty", json!({}), "[no content]"),
+        ("odd_json", json!({}), "7 \u{fffd}"),
         ("controls", json!({}), &(0..32).map(char::from).collect::<String>()),
         ("echo", json!({}), "{}"),
     ] {
@@ -180,16 +188,80 @@ async fn results_become_text() {
         text(&server, "parts", json!({})).await,
         "one\n[image image/png, 12.4 kB]\n[audio audio/wav, 3 bytes]\n\
          [resource notes.md text/plain: file:///n␛]\nits text\n[resource a/b, 6 bytes: file:///b]\n\
-         [unknown part hologram]\n[unknown part]"
+         [unknown part hologram]\nno part"
     );
     for (tool, says) in [
-        ("no_content", "answered without content to a call of no_content"),
         ("no_result", "answered without content to a call of no_result"),
         ("task", "answered with a task, which roundtable does not offer, to a call of task"),
     ] {
         let text = format!("the MCP server shop {says}. Fix the server.");
         assert_eq!(fail(&server, tool, json!({})).await, (FailureClass::BadResponse, text));
     }
+}
+
+#[tokio::test]
+async fn odd_results_are_read() {
+    let server = fake("plain");
+    let parts = |texts: &[&str]| -> Value {
+        texts.iter().map(|text| json!({ "type": "text", "text": text })).collect()
+    };
+    for (result, says, structured) in [
+        (
+            json!({ "count": 1, "found": ["nut"] }),
+            r#"{"count":1,"found":["nut"]}"#,
+            json!({ "count": 1, "found": ["nut"] }),
+        ),
+        (json!({ "toolResult": ["nut"] }), r#"["nut"]"#, json!(["nut"])),
+        (json!({ "content": "nut" }), "nut", Value::Null),
+        (json!({ "content": ["nut", { "text": "bolt" }] }), "nut\nbolt", Value::Null),
+        (json!({ "content": { "type": "text", "text": { "a": 1 } } }), r#"{"a":1}"#, Value::Null),
+        (json!({ "content": [{ "a": 1 }] }), r#"{"a":1}"#, Value::Null),
+        (json!({ "content": [], "_meta": {} }), "[no content]", Value::Null),
+        (
+            json!({ "content": parts(&["1 found"]), "structuredContent": { "found": ["nut"] } }),
+            "1 found\n{\"found\":[\"nut\"]}",
+            json!({ "found": ["nut"] }),
+        ),
+        // What the texts say already is not said twice.
+        (
+            json!({ "content": parts(&["{\"a\": 1}"]), "structuredContent": { "a": 1 } }),
+            "{\"a\": 1}",
+            json!({ "a": 1 }),
+        ),
+        (
+            json!({ "content": parts(&["nut"]), "structuredContent": { "result": "nut" } }),
+            "nut",
+            json!({ "result": "nut" }),
+        ),
+        (
+            json!({ "content": parts(&["a", "2"]), "structuredContent": { "result": ["a", 2] } }),
+            "a\n2",
+            json!({ "result": ["a", 2] }),
+        ),
+        (
+            json!({ "content": [], "structuredContent": { "result": [] } }),
+            "{\"result\":[]}",
+            json!({ "result": [] }),
+        ),
+    ] {
+        let read = call(&server, "result", json!({ "result": result })).await.expect("a result");
+        assert_eq!(read.text, says, "{result}");
+        assert_eq!(read.structured.unwrap_or_default(), structured, "{result}");
+    }
+    let failed = json!({ "isError": true, "structuredContent": { "why": "no nut" } });
+    let failed = fail(&server, "result", json!({ "result": failed })).await;
+    assert_eq!(failed, (FailureClass::Rejected, r#"{"why":"no nut"}"#.to_owned()));
+}
+
+/// Time is paused, so the program has not even started when the patience of the probe ends.
+#[tokio::test(start_paused = true)]
+async fn slow_program_is_asked_both_ways() {
+    for mode in ["modern_only", "silent_discovery", "plain"] {
+        let listed = fake(mode).list(&crate::gateway::NoHost).await;
+        assert!(listed.is_ok_and(|tools| tools.len() == 8), "{mode}");
+    }
+    let refused = fake("refuses").list(&crate::gateway::NoHost).await.expect_err("refused");
+    assert!(refused.text.contains("returned error -32602"), "{}", refused.text);
 }
 
 #[tokio::test]
@@ -200,7 +272,7 @@ async fn structured_result_must_fit_schema() {
     list(&server).await.expect("tools");
     let result = call(&server, "structured", json!({})).await.expect("a result");
     assert_eq!(result.structured, Some(json!({ "total": 7, "token": "***" })));
-    assert_eq!(result.text, "7 in all");
+    assert_eq!(result.text, "7 in all\n{\"total\":7,\"token\":\"***\"}");
     for (tool, says) in [
         (
             "bad_structured",
@@ -236,6 +308,12 @@ async fn errors_of_tools_are_told_apart() {
         let text = format!("the MCP server shop returned error {code}: so ␛[2J ***. {advice}");
         assert_eq!(fail(&server, "rpc_error", json!({ "code": code })).await, (class, text));
     }
+    let asks = json!({ "code": -32600, "says": "Cannot send 'elicitation/create' " });
+    let (_, text) = fail(&server, "rpc_error", asks).await;
+    assert!(
+        text.ends_with("Set protocol_version = \"2025-11-25\" in its table of [mcp]."),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -283,6 +361,28 @@ async fn question_gets_reply_of_person() {
         let InputRequest { from, text, schema } = asked;
         assert_eq!((from.as_str(), text.as_str()), ("shop", "Who are you?"));
         assert_eq!(*schema, form());
+    }
+}
+
+#[tokio::test]
+async fn forms_of_libraries_are_taken() {
+    let of = |properties: Value| json!({ "type": "object", "properties": properties });
+    let odd = of(json!({
+        "name": { "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null },
+        "size": { "type": "integer", "minimum": 1.0 },
+        "phone": { "type": "string", "format": "phone" },
+    }));
+    let taken = of(json!({
+        "name": { "type": "string" }, "size": { "type": "integer", "minimum": 1 },
+        "phone": { "type": "string", "format": "phone" },
+    }));
+    for (mode, tool) in [("plain", "ask"), ("modern", "required")] {
+        let host = TestHost::replying(InputReply::Accept(json!({ "size": 2 })));
+        let said = call_with(&fake(mode), tool, json!({ "schema": odd }), &host).await;
+        let said = said.expect("a result").text;
+        assert!(said.contains(r#""content": {"size": 2}"#), "{said}");
+        let [asked] = &host.asked()[..] else { panic!("one question") };
+        assert_eq!(asked.schema, taken);
     }
 }
 

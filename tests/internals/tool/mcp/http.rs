@@ -10,7 +10,7 @@ use super::{environment, fail, list, text};
 use crate::log::event::kind::FailureClass;
 use crate::net::{Http, Reach};
 use crate::scenario::spec::tool::Setting;
-use crate::scenario::tools::mcp::{McpServerSpec, McpTransport, McpUrl};
+use crate::scenario::tools::mcp::{McpServerSpec, McpTransport, McpUrl, McpVersion};
 use crate::support::server::{
     Asking, ClosedPort, STREAM_HEAD, Server, answer, json as json_answer,
 };
@@ -26,6 +26,15 @@ fn server_at(
     headers: BTreeMap<String, Setting>,
     reach: Reach,
 ) -> Result<Arc<McpServer>, Vec<NotReady>> {
+    server_with(url, headers, reach, None)
+}
+
+fn server_with(
+    url: &str,
+    headers: BTreeMap<String, Setting>,
+    reach: Reach,
+    protocol_version: Option<McpVersion>,
+) -> Result<Arc<McpServer>, Vec<NotReady>> {
     let spec = McpServerSpec {
         optional: false,
         name: "shop".to_owned(),
@@ -35,6 +44,7 @@ fn server_at(
             allow_private: reach == Reach::Anywhere,
         }),
         start_timeout: Duration::from_secs(30),
+        protocol_version,
         max_bytes: 100_000,
         allow: Vec::new(),
     };
@@ -43,6 +53,7 @@ fn server_at(
 
 /// A server whose requests are answered by a function. What it was asked is kept.
 struct FakeHttp {
+    url: String,
     server: Arc<McpServer>,
     asked: Arc<Mutex<Vec<Asking>>>,
     _task: tokio::task::JoinSet<()>,
@@ -51,8 +62,8 @@ struct FakeHttp {
 impl FakeHttp {
     async fn start(answers: impl Fn(&Asking) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let listener = Server::start().await;
-        let server =
-            server_at(&format!("http://{}/mcp", listener.host()), headers(), Reach::Anywhere);
+        let url = format!("http://{}/mcp", listener.host());
+        let server = server_at(&url, headers(), Reach::Anywhere);
         let (asked, answers) = (Arc::<Mutex<Vec<Asking>>>::default(), Arc::new(answers));
         let kept = Arc::clone(&asked);
         let mut task = tokio::task::JoinSet::new();
@@ -73,7 +84,7 @@ impl FakeHttp {
                 });
             }
         });
-        Self { server: server.expect("all set"), asked, _task: task }
+        Self { url, server: server.expect("all set"), asked, _task: task }
     }
 
     /// One of the newer protocol era, whose calls are answered by a function.
@@ -185,14 +196,19 @@ async fn missing_header_is_named() {
     let refuses = async {
         let mut connection = listener.accept().await;
         connection.request().await;
-        connection.send(json_answer("401 Unauthorized", "")).await;
+        let page = "https://a.example/.well-known/oauth-protected-resource";
+        let challenge = format!(
+            "www-authenticate: Bearer error=\"invalid_token\", resource_metadata=\"{page}\""
+        );
+        connection.send(answer("401 Unauthorized", &[&challenge], "")).await;
         connection
     };
     let ((_, text), _connection) = tokio::join!(fail(&server, "echo", json!({})), refuses);
     assert_eq!(
         text,
-        "the MCP server shop returned HTTP 401. Set a header with credentials, such as \
-         Authorization, in headers of [mcp.shop]."
+        "the MCP server shop returned HTTP 401. roundtable does not log in (OAuth): get a token and \
+         set it in [mcp.shop], such as headers = { Authorization = { env = \"TOKEN\" } }. Its page \
+         about access: https://a.example/.well-known/oauth-protected-resource"
     );
 }
 
@@ -214,7 +230,7 @@ async fn network_errors_have_their_class() {
 async fn bad_answers_fail_their_call() {
     let large = || "x".repeat(200_000);
     type Answers = fn(&Asking) -> Vec<u8>;
-    let cases: [(Answers, FailureClass, &str); 8] = [
+    let cases: [(Answers, FailureClass, &str); 10] = [
         (|asking| result(asking, said(&"x".repeat(200_000))), FailureClass::TooLarge, "max_bytes"),
         (
             |asking| {
@@ -236,6 +252,16 @@ async fn bad_answers_fail_their_call() {
         ),
         (
             |_| format!("{STREAM_HEAD}data: no message\n\n").into_bytes(),
+            FailureClass::BadResponse,
+            "sent an event that is no MCP message: no message",
+        ),
+        (
+            |_| format!("{STREAM_HEAD}data: {{\"jsonrpc\": \"2.0\", \"id\": 7}}\n\n").into_bytes(),
+            FailureClass::BadResponse,
+            "sent an event that is no MCP message",
+        ),
+        (
+            |_| format!("{STREAM_HEAD}event: ping\ndata: {{}}\n\n").into_bytes(),
             FailureClass::Reset,
             "closed the connection before its answer was complete",
         ),
@@ -286,6 +312,138 @@ async fn flood_of_requests_ends_connection() {
     let (class, text) = fail(&fake.server, "echo", json!({})).await;
     assert_eq!(class, FailureClass::Tool);
     assert!(text.contains("requests and reads no answers"), "{text}");
+}
+
+/// A server with `initialize`, which answers `server/discover` and calls in ways of their own.
+async fn legacy(
+    discovery: impl Fn(&Asking) -> Vec<u8> + Send + Sync + 'static,
+    calls: impl Fn(&Asking) -> Vec<u8> + Send + Sync + 'static,
+) -> FakeHttp {
+    let opened = std::sync::atomic::AtomicU32::new(0);
+    FakeHttp::start(move |asking| match asking.body["method"].as_str() {
+        Some("server/discover") => discovery(asking),
+        Some("initialize") => {
+            let number = opened.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let body = message(
+                asking,
+                json!({ "protocolVersion": "2025-06-18", "capabilities": [], "serverInfo": {} }),
+            );
+            let session = format!("mcp-session-id: s{number}");
+            answer("200 OK", &["content-type: application/json", &session], &body)
+        }
+        Some("tools/call") => calls(asking),
+        Some(_) => answer("202 Accepted", &[], ""),
+        None => answer("405 Method Not Allowed", &[], ""),
+    })
+    .await
+}
+
+fn error(asking: &Asking, code: i32) -> String {
+    let error = json!({ "code": code, "message": "Session or method unknown" });
+    json!({ "jsonrpc": "2.0", "id": asking.body["id"], "error": error }).to_string()
+}
+
+#[tokio::test]
+async fn refused_discovery_is_an_older_server() {
+    type Answers = fn(&Asking) -> Vec<u8>;
+    let ways: [(&str, Answers); 15] = [
+        ("400", |_| answer("400 Bad Request", &[], "no session")),
+        ("404", |_| answer("404 Not Found", &[], "")),
+        ("405", |_| answer("405 Method Not Allowed", &[], "")),
+        ("429", |_| answer("429 Too Many Requests", &[], "")),
+        ("500", |_| answer("500 Internal Server Error", &[], "oops")),
+        ("500 with an error", |it| json_answer("500 Oops", &error(it, -32603))),
+        ("501", |_| answer("501 Not Implemented", &[], "")),
+        ("202", |_| answer("202 Accepted", &[], "")),
+        ("a text", |_| answer("200 OK", &["content-type: text/plain"], "what?")),
+        ("a page", |_| answer("200 OK", &["content-type: text/html"], "<html>")),
+        ("{}", |_| json_answer("200 OK", "{}")),
+        ("an empty result", |it| result(it, json!({}))),
+        ("a header error", |it| json_answer("200 OK", &error(it, -32020))),
+        ("an ended stream", |_| format!("{STREAM_HEAD}event: ping\ndata: 12:00\n\n").into_bytes()),
+        ("a text in a stream", |_| format!("{STREAM_HEAD}data: what?\n\n").into_bytes()),
+    ];
+    for (way, discovery) in ways {
+        let fake = legacy(discovery, |asking| result(asking, said("older"))).await;
+        assert_eq!(text(&fake.server, "echo", json!({})).await, "older", "{way}");
+    }
+    let listed = |it: &Asking| {
+        result(it, json!({ "supportedVersions": ["2026-07-28"], "capabilities": [] }))
+    };
+    let fake = legacy(listed, |asking| result(asking, said("newer"))).await;
+    assert_eq!(text(&fake.server, "echo", json!({})).await, "newer");
+    let asked = fake.asked.lock().expect("no panic");
+    assert!(asked.iter().all(|it| it.body["method"] != "initialize"));
+}
+
+#[tokio::test]
+async fn lost_session_is_opened_again() {
+    type Answers = fn(&Asking) -> Vec<u8>;
+    let ways: [(&str, Answers); 6] = [
+        ("404", |_| answer("404 Not Found", &[], "")),
+        ("400 -32000", |it| json_answer("400 Bad Request", &error(it, -32000))),
+        ("400 -32001", |it| json_answer("400 Bad Request", &error(it, -32001))),
+        ("400 -32600", |it| json_answer("400 Bad Request", &error(it, -32600))),
+        ("400", |_| answer("400 Bad Request", &[], "Bad Request: No valid session ID provided")),
+        ("401", |_| answer("401 Unauthorized", &[], "Unauthorized: Session not found")),
+    ];
+    for (way, lost) in ways {
+        let unknown = |_: &Asking| answer("404 Not Found", &[], "");
+        let calls = move |asking: &Asking| match header(asking, "mcp-session-id") {
+            Some("s0") => lost(asking),
+            _ => result(asking, said("renewed")),
+        };
+        let fake = legacy(unknown, calls).await;
+        let (class, failed) = fail(&fake.server, "echo", json!({})).await;
+        assert!(failed.contains("does not know the session any more"), "{way}: {failed}");
+        assert_eq!(class, FailureClass::Reset, "{way}");
+        assert_eq!(text(&fake.server, "echo", json!({})).await, "renewed", "{way}");
+    }
+    // Other refusals are no lost session.
+    let invalid = |it: &Asking| {
+        json_answer("400 Bad Request", &error(it, -32602).replace("Session", "Argument"))
+    };
+    let fake = legacy(|_| answer("404 Not Found", &[], ""), invalid).await;
+    assert_eq!(fail(&fake.server, "echo", json!({})).await.0, FailureClass::Rejected);
+}
+
+#[tokio::test]
+async fn events_of_other_names_are_skipped() {
+    for noise in ["event: ping\ndata: {}\n\n", "event: ping\ndata: 12:00\n\n", ": ping\n\n"] {
+        let fake = FakeHttp::start(move |asking| {
+            let answer = match asking.body["method"].as_str() {
+                Some("server/discover") => json!({ "supportedVersions": ["2026-07-28"] }),
+                Some("tools/list") => json!({ "tools": [{ "name": "echo" }] }),
+                _ => said("after the noise"),
+            };
+            let event = message(asking, answer);
+            format!("{STREAM_HEAD}{noise}event: message\ndata: {event}\n\n").into_bytes()
+        })
+        .await;
+        assert_eq!(list(&fake.server).await.expect("tools").len(), 1, "{noise}");
+        assert_eq!(text(&fake.server, "echo", json!({})).await, "after the noise");
+    }
+}
+
+#[tokio::test]
+async fn named_version_is_not_asked_for() {
+    for (version, method, header_value) in [
+        (McpVersion::V20250618, "initialize", Some("2025-06-18")),
+        (McpVersion::V20260728, "server/discover", Some("2026-07-28")),
+    ] {
+        let listed = |it: &Asking| result(it, json!({ "supportedVersions": ["2026-07-28"] }));
+        let fake = legacy(listed, |asking| result(asking, said("done"))).await;
+        let url = fake.url.clone();
+        let server = server_with(&url, headers(), Reach::Anywhere, Some(version)).expect("all set");
+        assert_eq!(text(&server, "echo", json!({})).await, "done");
+        let asked = fake.asked.lock().expect("no panic");
+        assert_eq!(asked[0].body["method"], method);
+        if method == "initialize" {
+            assert_eq!(asked[0].body["params"]["protocolVersion"], "2025-06-18");
+        }
+        let called = asked.iter().find(|it| it.body["method"] == "tools/call").expect("a call");
+        assert_eq!(header(called, "mcp-protocol-version"), header_value);
+    }
 }
 
 #[tokio::test]

@@ -50,6 +50,7 @@ fn spec_of(program: &str, args: &[&str], env: BTreeMap<String, Setting>) -> Arc<
         name: "shop".to_owned(),
         transport: McpTransport::Command(command),
         start_timeout: Duration::from_secs(30),
+        protocol_version: None,
         max_bytes: 1 << 20,
         allow: Vec::new(),
     })

@@ -193,6 +193,7 @@ async fn everything_answers_over_http() {
             allow_private: true,
         }),
         start_timeout: Duration::from_secs(30),
+        protocol_version: None,
         max_bytes: 1 << 20,
         allow: Vec::new(),
     };
