@@ -104,7 +104,19 @@ pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// The time of the wall clock, as Unix time in milliseconds.
 pub fn now_ms() -> u64 {
-    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+    unix_ms(SystemTime::now())
+}
+
+/// A time as Unix time in milliseconds; 0 before 1970.
+pub fn unix_ms(time: SystemTime) -> u64 {
+    millis(time.duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+/// A Unix time in milliseconds as date and time in UTC: `2026-02-10 08:00:00 UTC`.
+pub fn utc_text(wall_ms: u64) -> String {
+    let second = wall_ms / 1_000 % 86_400;
+    let (hour, minute) = (second / 3_600, second / 60 % 60);
+    format!("{} {hour:02}:{minute:02}:{:02} UTC", Day::from_unix_ms(wall_ms), second % 60)
 }
 
 /// A duration in whole milliseconds, as events carry it, rounded down.

@@ -72,7 +72,7 @@ pub const EXIT_CODES: &[(Exit, &str)] = &[
     ),
     (
         Exit::Waiting,
-        "a person was asked and did not answer in time, and the question says `otherwise = \"stop\"` \
+        "a person was asked and did not answer, and the question says `otherwise = \"stop\"` \
          (`no_answer:<person>`)",
     ),
     (

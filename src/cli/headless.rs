@@ -31,6 +31,7 @@ use crate::log::event::kind::{AnsweredBy, Initiator, ModelLabel, QuestionAsked, 
 use crate::log::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
 use crate::log::world::questions::QuestionEnd;
 use crate::log::world::{Outcome, Projection, SessionOutcome};
+use crate::run::questions::PeopleMode;
 use crate::terminal::screen_guard;
 use crate::words::question;
 
@@ -66,11 +67,38 @@ pub struct HeadlessOptions<'a> {
     pub pauses: &'a [PauseArg],
     /// Conditions that make a completed run exit with 1.
     pub fail_on: &'a [FailOn],
-    /// Who answers the questions of the run, if the command line says it. With `ask` lines of standard
-    /// input do.
+    /// Who answers the questions of the run, if the command line says it.
     pub people: Option<PeopleArg>,
     /// This is a background process: it prints only the id of the run, after its start.
     pub is_detached: bool,
+    /// The run was interrupted: nothing is decided because nobody can answer here.
+    pub is_resumed: bool,
+}
+
+/// Who answers the questions of a run, as far as this process has to do with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AnswersHere {
+    /// Lines of standard input.
+    Lines,
+    /// Nobody: standard error says how others can answer.
+    Elsewhere {
+        /// Whether other processes reach the run.
+        is_reached: bool,
+    },
+    /// It is not asked.
+    Unasked,
+}
+
+impl AnswersHere {
+    fn of(people: &PeopleMode, drive: &HeadlessOptions<'_>, is_reached: bool) -> Self {
+        match people {
+            PeopleMode::Ask if !drive.is_detached => Self::Lines,
+            PeopleMode::Ask | PeopleMode::Wait if drive.is_resumed => {
+                Self::Elsewhere { is_reached }
+            }
+            _ => Self::Unasked,
+        }
+    }
 }
 
 /// A run of a headless session.
@@ -125,7 +153,7 @@ pub async fn run<W: Write>(
     mut output: RunWriter<W>,
 ) -> Exit {
     #[cfg(unix)]
-    let _server = match super::launch::serve_peers(engine) {
+    let server = match super::launch::serve_peers(engine) {
         Ok((server, _)) => Some(server),
         Err(why) => {
             if drive.is_detached {
@@ -134,6 +162,8 @@ pub async fn run<W: Write>(
             None
         }
     };
+    #[cfg(not(unix))]
+    let server = None::<()>;
     if drive.is_detached {
         leave_terminal();
     }
@@ -147,6 +177,7 @@ pub async fn run<W: Write>(
     let mut exit = Exit::Ok;
     while let Some(mut turn) = turns.pop_front() {
         let later = turn.launch().later();
+        let here = AnswersHere::of(&turn.launch().people, &drive, server.is_some());
         let mut fork_of = None;
         let (scenario, run) = match turn {
             SessionTurn::Message(text, mut launch) => {
@@ -185,7 +216,7 @@ pub async fn run<W: Write>(
             leave_output(&run).await;
         }
         let (world, broken) =
-            follow(&run, &drive, &mut output, &mut lines, (place, messages), &mut |text| {
+            follow(&run, (&drive, here), &mut output, &mut lines, (place, messages), &mut |text| {
                 // Once per session. Warnings about the file already begin with "warning".
                 if warned.insert(text.to_owned()) {
                     let of_file = scenario.run_warnings(false).any(|warning| warning == text);
@@ -265,7 +296,7 @@ pub async fn run<W: Write>(
 /// Writes a run's events as they arrive, until its log ends.
 async fn follow<W: Write>(
     run: &RunHandle,
-    drive: &HeadlessOptions<'_>,
+    (drive, here): (&HeadlessOptions<'_>, AnswersHere),
     output: &mut RunWriter<W>,
     lines: &mut Option<StdinLines>,
     (place, messages): (usize, usize),
@@ -302,7 +333,7 @@ async fn follow<W: Write>(
             if is_unanswered_by_default(&event, &world, drive) {
                 warn(NOBODY_ANSWERS);
             }
-            if drive.people == Some(PeopleArg::Ask) {
+            if here != AnswersHere::Unasked {
                 open.lock().unwrap_or_else(PoisonError::into_inner).follow(&event.kind, &world);
             }
             if let Some(at) = manual_pause_at(&event, &hand) {
@@ -320,12 +351,12 @@ async fn follow<W: Write>(
             broken = Some(why);
         }
         if open.lock().unwrap_or_else(PoisonError::into_inner).has_new() {
-            tokio::spawn(print_when_live(run.clone(), messages > 1, Arc::clone(&open)));
-            let lines = lines.get_or_insert_with(stdin_lines);
-            if answering.is_empty() {
+            tokio::spawn(print_when_live(run.clone(), (messages > 1, here), Arc::clone(&open)));
+            if here == AnswersHere::Lines && answering.is_empty() {
+                let lines = lines.get_or_insert_with(stdin_lines);
                 answering.spawn(answer_with_lines(
                     run.clone(),
-                    messages > 1,
+                    (messages > 1, drive.is_resumed),
                     Arc::clone(&open),
                     lines.clone(),
                 ));
@@ -441,7 +472,7 @@ impl OpenQuestions {
 
     fn end(&mut self, id: QuestionId, end: &QuestionEnd) {
         if let Some(known) = self.asked.remove(&id) {
-            self.ended.insert(id, question::end_text(&known.asked, end));
+            self.ended.insert(id, question::closed_text(&known.asked, end));
         }
     }
 
@@ -479,22 +510,35 @@ impl OpenQuestions {
 }
 
 /// Prints the questions that are open, once the run is live.
-async fn print_when_live(run: RunHandle, of_session: bool, open: AskedQuestions) {
+async fn print_when_live(
+    run: RunHandle,
+    (of_session, here): (bool, AnswersHere),
+    open: AskedQuestions,
+) {
     if run.wait_until_live().await.is_ok() {
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
         for known in open.asked.values_mut() {
             if !mem::replace(&mut known.printed, true) {
-                let run = of_session.then(|| run.id());
-                people::print_question(&known.asked, &known.context, run);
+                match here {
+                    AnswersHere::Elsewhere { is_reached } => {
+                        people::print_waiting(&known.asked, &known.context, run.id(), is_reached);
+                    }
+                    _ => people::print_question(
+                        &known.asked,
+                        &known.context,
+                        of_session.then(|| run.id()),
+                    ),
+                }
             }
         }
     }
 }
 
-/// Answers the questions of a run with lines of standard input. At its end nobody answers any more.
+/// Answers the questions of a run with lines of standard input. At its end nobody answers any more; the
+/// questions of a run that was resumed stay open for others.
 async fn answer_with_lines(
     run: RunHandle,
-    of_session: bool,
+    (of_session, is_resumed): (bool, bool),
     asked: AskedQuestions,
     lines: StdinLines,
 ) {
@@ -508,7 +552,14 @@ async fn answer_with_lines(
             print_message(&visible_within(&why, ERROR_CHARS));
         }
     }
-    run.nobody_answers();
+    match is_resumed {
+        true => print_message(&format!(
+            "standard input has ended: questions stay open until their deadline, `roundtable answer {}` \
+             answers them",
+            run.id()
+        )),
+        false => run.nobody_answers(),
+    }
 }
 
 /// Longest line of standard input, in bytes.

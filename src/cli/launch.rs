@@ -30,7 +30,7 @@ use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::read::closest_name;
 use crate::scenario::source::SourceError;
 use crate::scenario::spec::ScenarioOrigin;
-use crate::scenario::{Consent, Override, Problems, STDIN, Scenario, ScenarioSource};
+use crate::scenario::{Consent, ConsentAbout, Override, Problems, STDIN, Scenario, ScenarioSource};
 use crate::screen::form::quoted;
 use crate::screen::theme::Theme;
 
@@ -275,6 +275,11 @@ impl<'a> PreparedSessions<'a> {
         if let Some(name) = &args.replay {
             let recorded = super::kept::replayed(name)
                 .map_err(|exit| CannotRun { exit, ..CannotRun::because(Vec::new()) })?;
+            let answers = &recorded.from_elsewhere;
+            if args.people.is_none() && !args.trust_answers && !answers.is_empty() {
+                let lines = needed_for_answers(answers);
+                return Err(CannotRun { lines, ..CannotRun::because(Vec::new()) });
+            }
             // A log is the answer to one message.
             let messages = vec![Arc::clone(&scenario.goal)];
             let (_, toolboxes) = prepare_runs(scenario, args, sessions)?;
@@ -413,6 +418,9 @@ pub(super) fn save_permission(trust: &Trust, consent: &Consent, scenario: &Scena
 
 /// What the scenario would do, and how to allow it.
 pub(super) fn needed_permission(scenario: &Scenario, consent: &Consent, live: bool) -> Vec<String> {
+    if consent.about == ConsentAbout::Answers {
+        return needed_for_answers(&consent.would);
+    }
     let live = if live { "live, " } else { "" };
     let first = match consent.is_of_file {
         true => format!("this scenario was not shipped with roundtable; {live}it would"),
@@ -439,6 +447,14 @@ fn allowing_command(args: impl Iterator<Item = String>) -> Option<String> {
     }
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     Some(format!("roundtable {} --trust", words.join(" ")))
+}
+
+/// The answers of a log from elsewhere, and how they count.
+fn needed_for_answers(answers: &[String]) -> Vec<String> {
+    let first = "the log came from elsewhere, and answers in it would count:".to_owned();
+    let answers = answers.iter().map(|line| format!("  {line}"));
+    let last = "check them, then use them with --trust-answers".to_owned();
+    std::iter::once(first).chain(answers).chain([last]).collect()
 }
 
 /// The scenarios that an argument names (for a folder its files, by name), or errors. `before`: the

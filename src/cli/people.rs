@@ -10,12 +10,12 @@ use crate::base::time::now_ms;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::RunHandle;
 use crate::host;
+use crate::log::event::head::PeopleChoice;
 use crate::log::event::kind::{
     Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
 };
 use crate::log::event::{Command, RunId, World};
 use crate::run::questions::PeopleMode;
-use crate::scenario::spec::InDoubt;
 use crate::words::question;
 
 /// Who answers the questions of a run.
@@ -35,20 +35,19 @@ impl PeopleArg {
     /// What it means for a run; `live`: whether it calls live models, which decides the default.
     pub fn mode(arg: Option<Self>, live: bool) -> PeopleMode {
         match arg {
-            Some(Self::Script) => PeopleMode::Script,
-            Some(Self::Ask | Self::Wait) => PeopleMode::Wait,
-            Some(Self::Nobody) => PeopleMode::Nobody,
+            Some(arg) => arg.choice().into(),
             None if live => PeopleMode::Nobody,
             None => PeopleMode::Script,
         }
     }
 
-    /// What becomes of a call that was in flight when a run was interrupted: people are asked, if there
-    /// are any.
-    pub fn in_doubt(arg: Option<Self>) -> InDoubt {
-        match arg {
-            Some(Self::Ask | Self::Wait) => InDoubt::Ask,
-            Some(Self::Script | Self::Nobody) | None => InDoubt::Stop,
+    /// The same, as the head of a log has it.
+    pub fn choice(self) -> PeopleChoice {
+        match self {
+            Self::Script => PeopleChoice::Script,
+            Self::Ask => PeopleChoice::Ask,
+            Self::Wait => PeopleChoice::Wait,
+            Self::Nobody => PeopleChoice::Nobody,
         }
     }
 }
@@ -100,6 +99,23 @@ pub(super) fn print_question(
     }
     question_lines(asked, context).iter().for_each(|line| print_message(line));
     print_message(&format!("{id}: {}, such as {answer}", asked.subject.expected()));
+}
+
+/// Prints a question that nobody can answer here, and how it is answered elsewhere. `is_reached`: whether
+/// other processes reach the run.
+pub(super) fn print_waiting(
+    asked: &QuestionAsked,
+    context: &QuestionContext,
+    run: &RunId,
+    is_reached: bool,
+) {
+    let (id, who) = (asked.id, &asked.who);
+    question_lines(asked, context).iter().for_each(|line| print_message(line));
+    let how = match is_reached {
+        true => format!("`roundtable answer {run} {id}` in another terminal, or the dashboard"),
+        false => format!("end this command, then `roundtable resume {run} --people ask`"),
+    };
+    print_message(&format!("{id}: nobody can answer it here, the run waits for {who}: {how}"));
 }
 
 /// A question whole, a line for each part.
@@ -223,14 +239,8 @@ pub fn answer_with_line(
         return Err(format!("the digest is not that of {id}"));
     }
     asked.subject.check(&answer)?;
-    let answered = QuestionAnswered {
-        id,
-        digest: Arc::clone(&asked.digest),
-        by: host::this_person(),
-        answer,
-        stood_ms: 0,
-        remember: false,
-    };
+    let digest = Arc::clone(&asked.digest);
+    let answered = QuestionAnswered::new(id, digest, host::this_person(), answer);
     run.send(Command::Answer(Box::new(answered)));
     Ok(())
 }

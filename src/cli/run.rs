@@ -102,6 +102,11 @@ pub struct RunArgs {
     /// folder, sends an environment variable. A shipped scenario asks only for values that you give it
     #[arg(long)]
     pub trust: bool,
+    /// With --replay: use the answers of people in a file or an imported log; without it they are listed,
+    /// unless --people says who answers
+    #[cfg(feature = "store")]
+    #[arg(long, requires = "replay")]
+    pub trust_answers: bool,
     /// Call the endpoint through this proxy; env: the proxy of HTTPS_PROXY and similar variables
     #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
@@ -202,6 +207,7 @@ pub async fn play(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         fail_on: &args.fail_on,
         people: args.people,
         is_detached: args.detach.detached,
+        is_resumed: false,
     };
     let turns = sessions.next_session(args.seed).into_iter();
     let turns = turns.map(|(text, launch)| SessionTurn::Message(text, Box::new(launch)));

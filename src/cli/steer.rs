@@ -187,9 +187,9 @@ impl RunLink {
                 cluster.send_command(run, command, &crate::cluster::names::user_name()).await
             }
             #[cfg(all(feature = "mcp", feature = "store"))]
-            Self::Here(here) => here
-                .take_remote(command.clone(), host::user_name())
-                .or_refuse(format_args!("{run} has ended")),
+            Self::Here(here) => {
+                here.take_remote(command.clone(), &host::user_name()).map_err(Refused::new)
+            }
         }
     }
 }
@@ -510,8 +510,7 @@ impl SteeredRun {
         if let Err(why) = asked.subject.check(&answer) {
             return Err((Refused::new(format!("{id}: {}", visible(&why))), Exit::Usage));
         }
-        let (digest, stood_ms, remember) = (Arc::clone(&asked.digest), 0, false);
-        let answered = QuestionAnswered { id, digest, by, answer, stood_ms, remember };
+        let answered = QuestionAnswered::new(id, Arc::clone(&asked.digest), by, answer);
         let command = Command::Answer(Box::new(answered));
         let place = match self.link.send(&self.run, &command).await {
             Ok(place) => place,

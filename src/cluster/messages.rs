@@ -16,7 +16,7 @@ use futures::StreamExt as _;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::entry::{LogEntry, LogPart, header};
+use super::entry::{LogEntry, LogPart, RawEntry, header};
 use super::names::{COMMANDS, LATE};
 use super::stream::{BEHIND, BEHIND_FOR, Published, last_message};
 use super::{Cluster, Link, error_text};
@@ -36,6 +36,8 @@ const BY: &str = "RT-By";
 pub struct SentCommand {
     /// Its number in the stream.
     pub place: u64,
+    /// When it was stored, as Unix time in milliseconds of the server.
+    pub stored_ms: u64,
     pub by: String,
     pub command: Command,
 }
@@ -85,6 +87,35 @@ impl Cluster {
         Ok(!self.messages(COMMANDS, &subject, after + 1).await?.is_empty())
     }
 
+    /// The commands to a run after this number that the leader of the stream has now, in their order. What
+    /// cannot be read is left out.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub(super) async fn stored_commands(
+        &self,
+        run: &RunId,
+        after: u64,
+    ) -> Result<Vec<SentCommand>, ReadError> {
+        let subject = self.namespace().commands(run);
+        let last = last_message(self, COMMANDS, &subject).await?.map_or(0, |last| last.place);
+        let (mut read, mut sent) = (after, Vec::new());
+        let until = Instant::now() + BEHIND_FOR;
+        while read < last {
+            let found = self.messages(COMMANDS, &subject, read + 1).await?;
+            read = found.last().map_or(read, |last| last.place);
+            if found.is_empty() {
+                if Instant::now() >= until {
+                    let why = "a server is behind the leader of the commands".to_owned();
+                    return Err(ReadError::Unreadable(why));
+                }
+                sleep(BEHIND).await;
+            }
+            sent.extend(found.into_iter().filter_map(sent_command));
+        }
+        Ok(sent)
+    }
+
     /// The commands to a run after this number, and those that come later.
     ///
     /// # Errors
@@ -101,6 +132,26 @@ impl Cluster {
     }
 }
 
+/// A command of the stream; `None`: it cannot be read, since a newer program may have sent it, or it is an
+/// answer that is too large.
+fn sent_command(raw: RawEntry) -> Option<SentCommand> {
+    let by = header(&raw.headers, BY).unwrap_or("somebody").to_owned();
+    let command: Command = match serde_json::from_slice(&raw.payload) {
+        Ok(command) => command,
+        Err(error) => {
+            tracing::warn!("a command cannot be read: {error}");
+            return None;
+        }
+    };
+    if let Command::Answer(answered) = &command
+        && let Err(why) = answered.answer.check_size()
+    {
+        tracing::warn!("an answer to {} was refused: {why}", answered.id);
+        return None;
+    }
+    Some(SentCommand { place: raw.place, stored_ms: raw.stored_ms, by, command })
+}
+
 /// Follows the commands to a run.
 pub struct CommandFollower {
     cluster: Cluster,
@@ -108,7 +159,8 @@ pub struct CommandFollower {
     /// Says that there is something to read. What it carries may have been refused by the stream.
     live: Subscriber,
     link: watch::Receiver<Link>,
-    after: u64,
+    /// The number of the last command that was read.
+    pub(super) after: u64,
 }
 
 impl CommandFollower {
@@ -120,17 +172,7 @@ impl CommandFollower {
             match self.cluster.messages(COMMANDS, &self.subject, self.after + 1).await {
                 Ok(found) if !found.is_empty() => {
                     self.after = found.last().map_or(self.after, |last| last.place);
-                    let sent = found.into_iter().filter_map(|raw| {
-                        let by = header(&raw.headers, BY).unwrap_or("somebody").to_owned();
-                        match serde_json::from_slice(&raw.payload) {
-                            Ok(command) => Some(SentCommand { place: raw.place, by, command }),
-                            Err(error) => {
-                                tracing::warn!("a command cannot be read: {error}");
-                                None
-                            }
-                        }
-                    });
-                    return sent.collect();
+                    return found.into_iter().filter_map(sent_command).collect();
                 }
                 Ok(_) => {}
                 Err(error) => tracing::debug!("commands cannot be read now: {error}"),

@@ -18,10 +18,9 @@ use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::seeded_random::random_u64;
 use crate::base::sha256_of_text;
 use crate::base::visible::visible;
-use crate::log::event::head::LaunchRecord;
+use crate::log::event::head::{LaunchRecord, PeopleChoice};
 use crate::log::event::kind::SCHEMA_VERSION;
 use crate::log::event::{RunId, Seq};
-use crate::run::questions::PeopleMode;
 use crate::scenario::Scenario;
 use crate::store::ReadError;
 
@@ -61,7 +60,7 @@ pub struct RunRequest {
     pub pool: String,
     /// Who answers its questions.
     #[serde(default)]
-    pub people: HandedPeople,
+    pub people: PeopleChoice,
     /// Who handed it over.
     pub by: String,
     /// When, as Unix time in milliseconds of that machine.
@@ -85,6 +84,7 @@ impl RunRequest {
                 flags: Vec::new(),
                 pauses: Vec::new(),
                 forked: None,
+                answerers: None,
                 answered_by: None,
             },
             live: false,
@@ -93,7 +93,7 @@ impl RunRequest {
             message: None,
             after: None,
             pool: POOL.to_owned(),
-            people: HandedPeople::Wait,
+            people: PeopleChoice::Wait,
             by: String::new(),
             wall_ms: 0,
         }
@@ -137,30 +137,6 @@ pub struct Release {
     /// The next deadline of its questions, as Unix time in milliseconds: it is queued then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
-}
-
-/// Who answers the questions of a run that is handed over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HandedPeople {
-    /// The script of the scenario.
-    Script,
-    /// People, from anywhere.
-    #[default]
-    Wait,
-    /// Nobody.
-    Nobody,
-}
-
-impl HandedPeople {
-    /// What it means for a run.
-    pub fn mode(self) -> PeopleMode {
-        match self {
-            Self::Script => PeopleMode::Script,
-            Self::Wait => PeopleMode::Wait,
-            Self::Nobody => PeopleMode::Nobody,
-        }
-    }
 }
 
 impl Cluster {

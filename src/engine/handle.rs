@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
+use crate::base::visible::first_bytes;
 use crate::gateway::{GuardSnapshot, ToolRegistry};
 use crate::log::bus::{Bus, LogReader, ReplayError, publish_unless_ended};
 use crate::log::event::kind::{Answer, Initiator, QuestionId};
+use crate::log::event::question::SENDER_BYTES;
 use crate::log::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::run::questions::Questions;
+#[cfg(feature = "nats")]
+use crate::run::questions::StoredAnswers;
 use crate::run::{LiveControl, RunControl, Session};
 
 /// The state of a run that continues a recording.
@@ -109,10 +113,18 @@ impl RunHandle {
         }
     }
 
-    /// Gives the run a command that somebody has sent from elsewhere, with its number there. It is in the
-    /// log before it takes effect. `false`: the run has ended.
-    pub(crate) fn take(&self, command: Command, by: String, place: u64) -> bool {
+    /// Gives the run a command that somebody has sent from elsewhere, with its number there, and when it was
+    /// stored there, as Unix time in milliseconds. It is in the log before it takes effect. `false`: the run
+    /// has ended.
+    pub(crate) fn take(&self, command: Command, by: &str, place: u64, at_ms: u64) -> bool {
         let _taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        let command = match command.sent_by(Initiator::Remote) {
+            Command::Answer(answered) => {
+                Command::Answer(Box::new(answered.from_elsewhere(by, at_ms)))
+            }
+            other => other,
+        };
+        let by = first_bytes(by, SENDER_BYTES).to_owned();
         let taken = EventKind::CommandTaken { command: Box::new(command.clone()), by, place };
         let is_taken = publish_unless_ended(&self.bus, SpanId::RUN, taken);
         if is_taken {
@@ -121,12 +133,21 @@ impl RunHandle {
         is_taken
     }
 
-    /// Gives the run a command that somebody else has sent to this process. Returns its number in the log;
-    /// `None`: the run has ended.
-    pub(crate) fn take_remote(&self, command: Command, by: String) -> Option<u64> {
+    /// Gives the run a command that somebody else has sent to this process. Returns its number in the log.
+    ///
+    /// # Errors
+    /// The answer is too large, or the run has ended.
+    pub(crate) fn take_remote(&self, command: Command, by: &str) -> Result<u64, String> {
         static LAST: AtomicU64 = AtomicU64::new(0);
+        if let Command::Answer(answered) = &command {
+            answered.answer.check_size()?;
+        }
         let place = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        self.take(command.sent_by(Initiator::Remote), by, place).then_some(place)
+        let at_ms = self.questions.wall_ms();
+        match self.take(command, by, place, at_ms) {
+            true => Ok(place),
+            false => Err(format!("{} has ended", self.id)),
+        }
     }
 
     /// Whether the run continues a recording.
@@ -210,6 +231,12 @@ impl RunHandle {
                 return;
             }
         }
+    }
+
+    /// Sets what stores the answers to the run before the run has them.
+    #[cfg(feature = "nats")]
+    pub(crate) fn set_stored_answers(&self, stored: Arc<dyn StoredAnswers>) {
+        self.questions.set_stored_answers(stored);
     }
 
     /// The next deadline of an open question, as Unix time in milliseconds.

@@ -15,13 +15,13 @@ mod toolbox;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use self::launch::Replayed;
 use crate::base::refused::Refused;
 use crate::base::seeded_random::random_u64;
-use crate::base::time::millis;
+use crate::base::time::{WallClock, millis};
 use crate::gateway::GuardedTool;
 use crate::log::bus::{Bus, LogLimits, LogReader};
 use crate::log::clock::Clock;
@@ -71,6 +71,8 @@ struct EngineShared {
     log: Bus,
     /// Whether the end of the program does not end the runs.
     leaves_runs: AtomicBool,
+    /// The clock by which the deadlines of questions go; unset: that of this machine.
+    wall: OnceLock<WallClock>,
     nonce: u64,
     runs: Mutex<Runs>,
     /// Tools that runs share, by the hash of the scenario file and the tool's fingerprint (its
@@ -89,6 +91,10 @@ struct Runs {
 }
 
 impl EngineShared {
+    pub(crate) fn wall(&self) -> WallClock {
+        self.wall.get().cloned().unwrap_or_else(|| Arc::new(SystemTime::now))
+    }
+
     fn runs(&self) -> MutexGuard<'_, Runs> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,9 +201,15 @@ impl Engine {
         let runs = Mutex::default();
         let tools = Mutex::default();
         let log = Bus::with_limits(LogLimits { window: SESSION_BYTES, ahead: u64::MAX });
-        let leaves_runs = AtomicBool::new(false);
-        let shared = EngineShared { settings, keeper, log, leaves_runs, nonce, runs, tools };
+        let (leaves_runs, wall) = (AtomicBool::new(false), OnceLock::new());
+        let shared = EngineShared { settings, keeper, log, leaves_runs, wall, nonce, runs, tools };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Sets the clock by which the deadlines of questions go, before the first run.
+    #[cfg(any(test, feature = "nats"))]
+    pub(crate) fn set_wall(&self, wall: WallClock) {
+        let _ = self.shared.wall.set(wall);
     }
 
     pub(crate) fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {

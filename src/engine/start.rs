@@ -127,6 +127,7 @@ impl Engine {
         let (replayed, replayed_later) =
             recorded.as_ref().map(|_| watch::channel(ReplayEnd::Open)).unzip();
         let changes = PatternLive::new(&scenario.pattern, &bus, &session);
+        let answerers = people.choice();
         let context;
         let handle = {
             let id = match &recorded {
@@ -152,7 +153,7 @@ impl Engine {
                 asking,
                 scenario: Arc::clone(&scenario),
                 people,
-                wall_ms: time::now_ms,
+                wall: self.shared.wall(),
                 seen_tools,
             });
             let handle = RunHandle {
@@ -185,6 +186,7 @@ impl Engine {
             tools: tools.collect(),
             seed,
             launch: (!is_observed).then(|| LaunchRecord {
+                answerers,
                 source: Arc::clone(&scenario.source),
                 instant,
                 model: requested_model,

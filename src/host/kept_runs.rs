@@ -17,7 +17,7 @@ use crate::log::event::kind::{Initiator, RunStarted};
 use crate::log::event::{Event, EventKind, RunId, Seq};
 use crate::log::world::RunFold;
 use crate::log::world::run_row::{RunRow, RunStatus};
-use crate::scenario::spec::InDoubt;
+use crate::run::questions::PeopleMode;
 use crate::scenario::{Consent, Scenario};
 use crate::store::database::{Database, StoreError};
 use crate::store::file::LogFile;
@@ -178,17 +178,18 @@ pub struct PreparedResume {
     pub notes: Vec<String>,
 }
 
-/// Prepares to continue a kept run, and takes it over. `allow` is asked where permission is needed;
-/// `in_doubt` is what is done with a call in doubt. Blocks.
+/// Prepares to continue a kept run, and takes it over. `people` answer its questions; `None`: those who
+/// answered them before, so that nothing is decided because it is continued elsewhere. `allow` is asked
+/// where permission is needed. Blocks.
 ///
 /// # Errors
 /// See [`RecordedRunError`].
 pub fn prepare_resume(
     database: &Database,
     row: &RunRow,
-    in_doubt: InDoubt,
+    people: Option<PeopleMode>,
     with: (&LiveModels, &Trust),
-    allow: impl FnOnce(&Consent, &Scenario) -> bool,
+    mut allow: impl FnMut(&Consent, &Scenario) -> bool,
 ) -> Result<PreparedResume, RecordedRunError> {
     let id = &row.id;
     match &row.status {
@@ -209,7 +210,11 @@ pub fn prepare_resume(
     }
     let recording = recorded.recording()?;
     let scenario = recorded.scenario(&[])?;
-    let (launch, notes) = recorded.launch(scenario, &recorded.model()?, with, allow)?;
+    let scenario = recorded.check_answers(scenario, with.1, &mut allow)?;
+    let (mut launch, notes) = recorded.launch(scenario, &recorded.model()?, with, allow)?;
+    let before = || recorded.record().ok()?.answerers.map(PeopleMode::from);
+    launch.people = people.or_else(before).unwrap_or(PeopleMode::Wait);
+    let in_doubt = launch.people.in_doubt();
     let owned = database.take_over(id).map_err(Refused::from);
     if owned.or_refuse(format_args!("{id} was not continued"))?.is_none() {
         return Err(Refused::new(format!("{id} is played by another process")).into());

@@ -519,7 +519,7 @@ async fn serve(server: &Server, stream: UnixStream, request: Request) -> io::Res
         },
         Request::Command { run, by, command } => {
             let taken = live_run(&server.engine, &run).and_then(|run| {
-                let taken = run.take_remote(*command, by).ok_or_else(|| has_ended(run.id()))?;
+                let taken = run.take_remote(*command, &by)?;
                 Ok((run, taken))
             });
             match taken {

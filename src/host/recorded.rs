@@ -2,6 +2,7 @@
 //! started with. The boundaries of a run are found by executing it again to a boundary that does
 //! not exist.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,11 +12,14 @@ use super::trust::Trust;
 use crate::base::name::FlagName;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::sha256_of_text;
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, EngineSettings, ForkStart, Launch, ModelChoice, Schedule, Toolbox};
 use crate::log::bus::{PassedBoundary, Recording, ReplayError};
 use crate::log::event::head::{ForkOrigin, ForkPlace, LaunchRecord};
-use crate::log::event::kind::{Initiator, ModelLabel, RunStarted};
-use crate::log::event::{BoundaryId, Event, EventKind, RunId, Seq, World};
+use crate::log::event::kind::{
+    AnsweredBy, Initiator, ModelLabel, QuestionAsked, QuestionId, RunStarted,
+};
+use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
 use crate::log::world::Projection;
 #[cfg(feature = "store")]
 use crate::log::world::run_row::RunRow;
@@ -30,6 +34,13 @@ use crate::scenario::{
 use crate::store::ReadError;
 #[cfg(feature = "store")]
 use crate::store::database::Database;
+use crate::words::question::{about, answer_text, answered_by};
+
+/// Longest line about an answer, in characters.
+const ANSWER_CHARS: usize = 2 * REASON_CHARS;
+
+/// Maximum number of answers that are listed.
+const MAX_LISTED: usize = 50;
 
 /// Why a recorded run is not continued or repeated.
 #[derive(Debug)]
@@ -177,6 +188,71 @@ impl RecordedRun {
         events.into_iter().map(&mut before).collect()
     }
 
+    /// The answers to questions in a log that came from elsewhere, one line each: who gave it, and what it
+    /// is about. Somebody may have written them to have a call approved. What a rule of the scenario has
+    /// decided is decided again, and does not count.
+    pub fn answers_from_elsewhere(&self) -> Vec<String> {
+        let mut asked: BTreeMap<QuestionId, Arc<QuestionAsked>> = BTreeMap::new();
+        let mut lines = Vec::new();
+        let events = self.events.iter().filter(|_| self.imported);
+        for event in events {
+            let (id, how) = match &event.kind {
+                EventKind::QuestionAsked(question) => {
+                    asked.insert(question.id, Arc::clone(question));
+                    continue;
+                }
+                EventKind::QuestionAnswered(answered) if answered.by != AnsweredBy::Rule => {
+                    let by = answered_by(answered, asked.get(&answered.id).map(|it| &**it));
+                    (answered.id, format!("{} ({by})", answer_text(&answered.answer)))
+                }
+                EventKind::CommandTaken { command, by, .. } => match &**command {
+                    Command::Answer(answered) => {
+                        (answered.id, format!("{} (sent by {by})", answer_text(&answered.answer)))
+                    }
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            let what = asked
+                .get(&id)
+                .map_or("a question that is not in the log".into(), |it| about(&it.subject));
+            lines.push(visible_within(&format!("{id} {what}: {how}"), ANSWER_CHARS));
+        }
+        if lines.len() > MAX_LISTED {
+            let more = lines.len() - MAX_LISTED;
+            lines.truncate(MAX_LISTED);
+            lines.push(format!("and {more} more answers"));
+        }
+        lines
+    }
+
+    /// Checks that the answers of a log from elsewhere may count, and returns the scenario. `allow` is asked
+    /// where it is needed.
+    ///
+    /// # Errors
+    /// The operator has not allowed them.
+    pub fn check_answers(
+        &self,
+        scenario: Scenario,
+        trust: &Trust,
+        allow: impl FnOnce(&Consent, &Scenario) -> bool,
+    ) -> Result<Scenario, RecordedRunError> {
+        let answers = self.answers_from_elsewhere();
+        if answers.is_empty() {
+            return Ok(scenario);
+        }
+        let lines: Result<Vec<String>, _> =
+            self.events.iter().map(|event| event.to_line()).collect();
+        let lines = lines.or_refuse(format_args!("{} cannot be continued", self.id))?;
+        let digest = sha256_of_text(&lines.join("\n"));
+        match trust.needed_for_answers(digest, answers) {
+            Some(consent) if !allow(&consent, &scenario) => {
+                Err(RecordedRunError::Permission(Box::new(scenario), consent))
+            }
+            _ => Ok(scenario),
+        }
+    }
+
     /// The message of a session that the run answers.
     pub fn session(&self) -> Option<Session> {
         self.world.projection().and_then(Projection::session).map(Session::of_head)
@@ -221,9 +297,10 @@ impl RecordedRun {
             seed: Some(self.head.seed),
             requested_model: model.name(),
             session: self.session(),
-            people: match model {
-                RequestedModel::Scripted { .. } => PeopleMode::Script,
-                RequestedModel::Live(_) => PeopleMode::Nobody,
+            people: match (record.answerers, model) {
+                (Some(choice), _) => choice.into(),
+                (None, RequestedModel::Scripted { .. }) => PeopleMode::Script,
+                (None, RequestedModel::Live(_)) => PeopleMode::Nobody,
             },
         };
         Ok((launch, notes))
@@ -336,8 +413,8 @@ pub struct PreparedFork {
     pub notes: Vec<String>,
 }
 
-/// Prepares to fork a recorded run at a boundary. `allow` is asked where permission is needed;
-/// `in_doubt` is what is done with a call in doubt.
+/// Prepares to fork a recorded run at a boundary. `people` answer its questions; `None`: those who answered
+/// the recorded run. `allow` is asked where permission is needed.
 ///
 /// # Errors
 /// See [`RecordedRunError`].
@@ -345,9 +422,9 @@ pub fn prepare_fork(
     recorded: &RecordedRun,
     at: BoundaryId,
     changes: &ForkChanges,
-    in_doubt: InDoubt,
+    people: Option<PeopleMode>,
     with: (&LiveModels, &Trust),
-    allow: impl FnOnce(&Consent, &Scenario) -> bool,
+    mut allow: impl FnMut(&Consent, &Scenario) -> bool,
 ) -> Result<PreparedFork, RecordedRunError> {
     let recording = recorded.recording()?;
     let scenario = recorded.scenario(&changes.set)?;
@@ -361,7 +438,10 @@ pub fn prepare_fork(
         Some(model) => model.clone(),
         None => recorded.model()?,
     };
+    let scenario = recorded.check_answers(scenario, with.1, &mut allow)?;
     let (mut launch, notes) = recorded.launch(scenario, &model, with, allow)?;
+    launch.people = people.unwrap_or(launch.people);
+    let in_doubt = launch.people.in_doubt();
     launch.schedule.flags.extend(changes.later.iter().cloned());
     // Where the other run was to pause was for who watched it.
     launch.schedule.breaks.clear();
@@ -441,9 +521,6 @@ pub async fn fork_places(recorded: &RecordedRun) -> Result<Vec<ForkPlace>, Refus
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::sync::Arc;
-
     use super::*;
     use crate::log::event::head::LaunchRecord;
     use crate::log::event::kind::RunStarted;
@@ -546,7 +623,7 @@ mod tests {
             assert_eq!(set, ["title=Mine"]);
             let changes = ForkChanges { set, ..ForkChanges::default() };
             let at = BoundaryId::new("finalize");
-            let prepared = prepare_fork(&parent, at, &changes, InDoubt::Stop, with, |_, _| false);
+            let prepared = prepare_fork(&parent, at, &changes, None, with, |_, _| false);
             let asks = matches!(prepared, Err(RecordedRunError::Permission(..)));
             assert_eq!(asks, imported);
         }

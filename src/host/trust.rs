@@ -19,7 +19,7 @@ use crate::base::read_file::Links;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::{private_file, read_file};
 use crate::run::servers::{SeenTool, SeenTools};
-use crate::scenario::{Consent, Scenario, ScenarioOrigin, shipped};
+use crate::scenario::{Consent, ConsentAbout, Scenario, ScenarioOrigin, shipped};
 
 /// Size limit of the file, in bytes: some ten thousand permissions.
 const MAX_TRUST_BYTES: u64 = 4 << 20;
@@ -65,7 +65,22 @@ impl Trust {
         let would = consent::shown_lines(&needed);
         let scenario = scenario.name.as_str();
         tracing::info!(target: "roundtable::trust", scenario, ?digests, "permission needed");
-        Some(Consent { digests, scope, is_of_file, would, not_kept: self.file_error() })
+        let about = ConsentAbout::Scenario;
+        Some(Consent { about, digests, scope, is_of_file, would, not_kept: self.file_error() })
+    }
+
+    /// The question to the operator before the answers of a log from elsewhere count; `digest`: that of the
+    /// log. `None`: the permission exists.
+    pub(crate) fn needed_for_answers(&self, digest: String, would: Vec<String>) -> Option<Consent> {
+        let is_needed = !self.is_allowed(&digest);
+        is_needed.then(|| Consent {
+            about: ConsentAbout::Answers,
+            digests: vec![digest],
+            scope: "this log",
+            is_of_file: true,
+            would,
+            not_kept: self.file_error(),
+        })
     }
 
     /// Saves the operator's permission under the digests from [`needed_consent`](Self::needed_consent).

@@ -30,6 +30,8 @@ const INPUT_BYTES: usize = 16 << 10;
 const STEP_BYTES: usize = 4 << 10;
 /// Most events of steps of one attempt.
 const MAX_STEPS: u32 = 1_000;
+/// Maximum number of questions of one attempt, answered or not.
+const MAX_QUESTIONS: u32 = 1_000;
 
 /// When the attempts of a call have said last how far they are, in the active time of the run.
 #[derive(Debug, Default)]
@@ -73,6 +75,7 @@ struct Published {
     /// When progress was published last.
     progress: Option<Instant>,
     steps: u32,
+    questions: u32,
 }
 
 impl<'a> RunHost<'a> {
@@ -85,8 +88,27 @@ impl<'a> RunHost<'a> {
         Self { cx, attempt, by, last, published: Mutex::default() }
     }
 
+    /// Whether the attempt may ask once more. Another program can ask without an end where nobody answers,
+    /// so its later questions are not asked.
+    fn may_ask(&self) -> bool {
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        published.questions = published.questions.saturating_add(1);
+        let asked = published.questions;
+        drop(published);
+        if asked == MAX_QUESTIONS + 1 {
+            let text = format!(
+                "an attempt asked more than {MAX_QUESTIONS} questions: its later ones are declined"
+            );
+            self.cx.publish(self.attempt, EventKind::Warning { text });
+        }
+        asked <= MAX_QUESTIONS
+    }
+
     /// Asks the operator. Who does not answer says no.
     async fn ask_operator(&self, subject: Subject, by: Option<Arc<str>>) -> Option<Ended> {
+        if !self.may_ask() {
+            return None;
+        }
         let asking = self.cx.asking(&PersonName::from(OPERATOR), Otherwise::Deny);
         let in_flight = self.cx.control().keep_calls();
         let (span, inside) = (self.attempt, self.attempt);

@@ -5,6 +5,7 @@
 //! Pause, step, breakpoints, cancel and the deadline are all in [`control`] and nowhere else. A
 //! [`LiveControl`] is the part of a running pattern that commands change.
 
+mod answerers;
 pub mod control;
 mod hold;
 mod host;
@@ -37,7 +38,7 @@ use self::servers::{SeenTools, ServerTool};
 use self::spending::Spending;
 use crate::base::name::{FlagName, PersonName, RoleName, ToolName};
 use crate::base::seeded_random::{Latency, random_duration, random_u64};
-use crate::base::time::Day;
+use crate::base::time::{Day, WallClock};
 use crate::gateway::{GuardedTool, ToolRegistry, ToolSetup};
 use crate::log::bus::Bus;
 use crate::log::clock::Clock;
@@ -94,8 +95,8 @@ pub struct RunSettings {
     pub scenario: Arc<Scenario>,
     /// Who answers the questions of the run.
     pub people: PeopleMode,
-    /// The time of the wall, as Unix time in milliseconds.
-    pub wall_ms: fn() -> u64,
+    /// The clock by which the deadlines of questions go.
+    pub wall: WallClock,
     /// What the operator has seen of the tools of MCP servers.
     pub seen_tools: Arc<dyn SeenTools>,
 }
@@ -172,7 +173,7 @@ impl RunContext {
             asking,
             scenario,
             people,
-            wall_ms,
+            wall,
             seen_tools,
         } = settings;
         let outside = scenario.pattern.get().outside_callers().into_iter().filter_map(|it| {
@@ -187,7 +188,7 @@ impl RunContext {
             scenario,
             people,
             (seed, instant),
-            wall_ms,
+            wall,
         );
         let name = ToolName::from(LLM);
         let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();

@@ -6,64 +6,41 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, oneshot};
 
 use super::RunContext;
+pub use super::answerers::PeopleMode;
 use super::control::RunControl;
 use crate::base::name::{PersonName, ToolName};
-use crate::base::seeded_random::{random_duration, random_u64};
-use crate::base::time::millis;
+use crate::base::time::{WallClock, millis, unix_ms};
 use crate::log::bus::Bus;
 use crate::log::event::kind::{
     Answer, AnsweredBy, Initiator, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
 };
-use crate::log::event::question::{changed_text, check_fields, denial_text};
-use crate::log::event::{Boundary, Command, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::event::question::{MAX_OPEN_QUESTIONS, changed_text, check_fields, denial_text};
+use crate::log::event::{Boundary, Command, EventKind, Seq, SpanId, StopReason};
 use crate::log::replay::CallStep;
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
 use crate::scenario::people::{
-    Asking, CallDecision, CallToDecide, Effects, FailedCondition, Otherwise, ScriptedAnswer,
+    Asking, CallDecision, CallToDecide, Effects, FailedCondition, Otherwise,
 };
 use crate::scenario::spec::tool::ToolSpec;
+use crate::words::question::late_text;
 
-/// Most questions of a run that may be open at the same time.
-pub const MAX_OPEN: usize = 100;
+/// How often the wall clock is read until a deadline: it can be set meanwhile, and it runs on while the
+/// machine sleeps.
+const CLOCK_CHECK: Duration = Duration::from_secs(60);
 
-/// Who answers the questions of a run.
-#[derive(Clone, Debug, Default)]
-pub enum PeopleMode {
-    /// The script of the scenario.
-    #[default]
-    Script,
-    /// People, who send commands. A question stays open until its deadline.
-    Wait,
-    /// Nobody: `otherwise` of each question applies at once.
-    Nobody,
-    /// A recorded run: its answers to the same questions, in their order.
-    Recorded(Arc<[Arc<QuestionAnswered>]>),
-}
-
-impl PeopleMode {
-    /// The answers of a recorded run, in the order of its questions: people may have answered equal
-    /// questions in another order.
-    pub fn recorded<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
-        let answers = events.into_iter().filter_map(|event| match &event.kind {
-            EventKind::QuestionAnswered(answered)
-                if answered.by != AnsweredBy::Rule && !answered.is_approval_by_nobody() =>
-            {
-                Some(Arc::clone(answered))
-            }
-            _ => None,
-        });
-        let mut answers: Vec<_> = answers.collect();
-        answers.sort_by_key(|answered: &Arc<QuestionAnswered>| answered.id);
-        Self::Recorded(answers.into())
-    }
+/// What stores the answers to a run before the run has them.
+pub(crate) trait StoredAnswers: Send + Sync {
+    /// Gives the run every answer that is stored now.
+    fn deliver(&self) -> BoxFuture<'_, ()>;
 }
 
 /// A question to ask.
@@ -112,12 +89,14 @@ pub(super) struct CallOfTool<'c> {
 /// The questions of one run. Answers come in at [`Questions::take`].
 pub struct Questions {
     bus: Bus,
-    control: Arc<RunControl>,
-    scenario: Arc<Scenario>,
-    seed: u64,
-    instant: bool,
-    /// Wall-clock time, as Unix time in milliseconds: deadlines go by it.
-    wall_ms: fn() -> u64,
+    pub(super) control: Arc<RunControl>,
+    pub(super) scenario: Arc<Scenario>,
+    pub(super) seed: u64,
+    pub(super) instant: bool,
+    /// Deadlines go by it.
+    wall: WallClock,
+    /// Where answers may be stored that are not here yet; unset: nowhere.
+    stored: OnceLock<Arc<dyn StoredAnswers>>,
     state: Mutex<QuestionsState>,
     /// Raised when the run is live, or others answer.
     changed: Notify,
@@ -133,6 +112,8 @@ struct QuestionsState {
     asked_of: BTreeMap<PersonName, u32>,
     /// The questions for which the run pauses, because nobody has answered in time.
     paused_for: BTreeSet<QuestionId>,
+    /// The latest questions that their deadline has ended, for answers that come too late.
+    overdue: BTreeMap<QuestionId, Arc<QuestionAsked>>,
     /// How many answers of a recorded run were used, by their digest.
     used: BTreeMap<Arc<str>, usize>,
     live: bool,
@@ -190,14 +171,25 @@ impl Questions {
         scenario: Arc<Scenario>,
         mode: PeopleMode,
         (seed, instant): (u64, bool),
-        wall_ms: fn() -> u64,
+        wall: WallClock,
     ) -> Arc<Self> {
         let recording = bus.replay().map(|replay| replay.recording());
         let last = recording.map_or(0, |recording| recording.last_question());
         let live = recording.is_none();
         let state = QuestionsState { mode, last, live, ..QuestionsState::default() };
-        let (state, changed) = (Mutex::new(state), Notify::new());
-        Arc::new(Self { bus, control, scenario, seed, instant, wall_ms, state, changed })
+        let (state, stored, changed) = (Mutex::new(state), OnceLock::new(), Notify::new());
+        Arc::new(Self { bus, control, scenario, seed, instant, wall, stored, state, changed })
+    }
+
+    /// Sets what stores the answers to the run before the run has them. It is read at each deadline.
+    #[cfg(feature = "nats")]
+    pub(crate) fn set_stored_answers(&self, stored: Arc<dyn StoredAnswers>) {
+        let _ = self.stored.set(stored);
+    }
+
+    /// The time by which deadlines go, as Unix time in milliseconds.
+    pub(crate) fn wall_ms(&self) -> u64 {
+        unix_ms((self.wall)())
     }
 
     fn lock(&self) -> MutexGuard<'_, QuestionsState> {
@@ -213,7 +205,7 @@ impl Questions {
     /// Whether people answer.
     #[cfg(feature = "nats")]
     pub(crate) fn are_for_people(&self) -> bool {
-        matches!(self.lock().mode, PeopleMode::Wait)
+        self.lock().mode.are_people()
     }
 
     /// The next deadline of an open question, as Unix time in milliseconds.
@@ -317,13 +309,13 @@ impl Questions {
         let Question { span, inside: _, by, why, subject, asking, rule } = question.clone();
         let (answer, answered) = oneshot::channel();
         let mut state = self.lock();
-        if !by_rule && state.open.len() >= MAX_OPEN {
+        if !by_rule && state.open.len() >= MAX_OPEN_QUESTIONS {
             drop(state);
             self.control.stop(StopReason::TooManyQuestions);
             return (QuestionId(0), answered);
         }
         let digest = question.digest();
-        let due_ms = asking.timeout.map(|timeout| (self.wall_ms)().saturating_add(millis(timeout)));
+        let due_ms = asking.timeout.map(|timeout| self.wall_ms().saturating_add(millis(timeout)));
         let asked = Arc::new(QuestionAsked {
             id: QuestionId(state.last.saturating_add(1)),
             who: asking.who,
@@ -337,8 +329,16 @@ impl Questions {
             otherwise: asking.otherwise,
         });
         let seq = self.bus.publish(span, EventKind::QuestionAsked(Arc::clone(&asked)));
-        // What was recorded counts: its number, and its deadline.
-        let asked = self.recorded(seq).unwrap_or(asked);
+        // What was recorded counts, such as its number and its deadline; what happens without an answer is
+        // up to the scenario, because a log can be edited.
+        let asked = match self.recorded(seq) {
+            Some(recorded) if recorded.otherwise == asked.otherwise => recorded,
+            Some(recorded) => {
+                let otherwise = asked.otherwise.clone();
+                Arc::new(QuestionAsked { otherwise, ..QuestionAsked::clone(&recorded) })
+            }
+            None => asked,
+        };
         let id = asked.id;
         state.last = state.last.max(id.0);
         if !by_rule {
@@ -407,11 +407,32 @@ impl Questions {
         None
     }
 
-    /// The answer of somebody, if it is one to an open question. An answer that came too late has no
-    /// effect: the log has the one that counts.
-    fn answer(&self, answered: QuestionAnswered) {
+    /// The answer of somebody, if it is one to an open question. This is the one place that decides whether
+    /// it came in time: by the time at which it was accepted. After the deadline `otherwise` has happened,
+    /// and a warning says so to the sender. An answer after another one has no effect: the log has the one that counts.
+    fn answer(&self, mut answered: QuestionAnswered) {
         let state = self.lock();
-        let Some(open) = state.open.get(&answered.id) else { return };
+        let id = answered.id;
+        let Some(open) = state.open.get(&id) else {
+            let overdue = state.overdue.get(&id).cloned().filter(|_| state.live);
+            drop(state);
+            if let Some(asked) = overdue {
+                self.refuse(id, &late_text(&asked));
+            }
+            return;
+        };
+        // A recorded answer has its time already, if it has one.
+        if state.live {
+            let due = open.asked.due_ms;
+            answered.at_ms = due.map(|_| answered.at_ms.unwrap_or_else(|| self.wall_ms()));
+        }
+        let is_late = answered.at_ms.is_some_and(|at_ms| open.asked.is_late(at_ms));
+        if is_late && answered.by != AnsweredBy::Nobody {
+            let asked = Arc::clone(&open.asked);
+            drop(state);
+            self.nobody_answers(&asked);
+            return self.refuse(id, &late_text(&asked));
+        }
         let wrong = match open.asked.digest == answered.digest {
             false => Err("its digest is that of another question".to_owned()),
             true if answered.is_approval_by_nobody() => Err("nobody approves a call".to_owned()),
@@ -423,24 +444,27 @@ impl Questions {
                 _ => Ok(()),
             },
             // A recorded answer was checked by the rules of its time.
-            true if !state.live => open.asked.subject.check(&answered.answer),
+            true if !state.live => open.asked.subject.check_form(&answered.answer),
             true => self.check(&open.asked, &answered.answer),
         };
         drop(state);
         match wrong {
             Ok(()) => self.settle_with(answered),
-            Err(why) => {
-                let text = format!("an answer to {} was refused: {why}", answered.id);
-                self.bus.publish(SpanId::RUN, EventKind::Warning { text });
-            }
+            Err(why) => self.refuse(id, &why),
         }
+    }
+
+    /// Says that an answer has no effect.
+    fn refuse(&self, id: QuestionId, why: &str) {
+        let text = format!("an answer to {id} was refused: {why}");
+        self.bus.publish(SpanId::RUN, EventKind::Warning { text });
     }
 
     /// Whether a question takes an answer, and the rules allow what it approves.
     ///
     /// # Errors
     /// Why not.
-    fn check(&self, asked: &QuestionAsked, answer: &Answer) -> Result<(), String> {
+    pub(super) fn check(&self, asked: &QuestionAsked, answer: &Answer) -> Result<(), String> {
         asked.subject.check(answer)?;
         let (Subject::ToolCall { tool, .. }, Answer::Approve { args: Some(args) }) =
             (&asked.subject, answer)
@@ -468,12 +492,15 @@ impl Questions {
     }
 
     fn settle(&self, id: QuestionId, by: AnsweredBy, answer: Answer) {
-        let digest = match self.lock().open.get(&id) {
-            Some(open) => Arc::clone(&open.asked.digest),
+        let (digest, due_ms) = match self.lock().open.get(&id) {
+            Some(open) => (Arc::clone(&open.asked.digest), open.asked.due_ms),
             None => return,
         };
-        let (stood_ms, remember) = (0, false);
-        self.settle_with(QuestionAnswered { id, digest, by, answer, stood_ms, remember });
+        let at_ms = due_ms.map(|_| self.wall_ms());
+        self.settle_with(QuestionAnswered {
+            at_ms,
+            ..QuestionAnswered::new(id, digest, by, answer)
+        });
     }
 
     /// Publishes the answer and gives it to the branch that waits.
@@ -493,10 +520,16 @@ impl Questions {
             let definition = Arc::clone(definition);
             state.remembered.push(Remembered { id: asked.id, agent, tool, definition });
         }
+        if answered.is_overdue(&asked) {
+            state.overdue.insert(asked.id, Arc::clone(&asked));
+            if state.overdue.len() > MAX_OPEN_QUESTIONS {
+                state.overdue.pop_first();
+            }
+        }
         let answered = Arc::new(answered);
         self.bus.publish(span, EventKind::QuestionAnswered(Arc::clone(&answered)));
+        self.end_pause(&mut state, answered.id);
         drop(state);
-        self.end_pause(answered.id);
         if answered.answer == Answer::Stop {
             self.control.stop(StopReason::NoAnswer(asked.who.clone()));
         }
@@ -506,18 +539,26 @@ impl Questions {
 
     /// Withdraws a question that is open.
     pub(crate) fn withdraw(&self, id: QuestionId, why: Withdrawal) {
-        if let Some(open) = self.lock().open.remove(&id) {
+        let mut state = self.lock();
+        if let Some(open) = state.open.remove(&id) {
             self.bus.publish(open.span, EventKind::QuestionWithdrawn { id, why });
         }
-        self.end_pause(id);
+        self.end_pause(&mut state, id);
     }
 
-    /// Ends the pause for questions that nobody has answered in time, if this was the last of them.
-    fn end_pause(&self, id: QuestionId) {
+    /// Pauses the run for a question that nobody has answered in time, unless an answer of another thread
+    /// was first.
+    fn pause_for(&self, id: QuestionId) {
         let mut state = self.lock();
-        let ends = state.paused_for.remove(&id) && state.paused_for.is_empty();
-        drop(state);
-        if ends {
+        if state.open.contains_key(&id) && state.paused_for.insert(id) {
+            self.control.command(Command::Pause { by: Initiator::Question });
+        }
+    }
+
+    /// Ends the pause for questions that nobody has answered in time, if this was the last of them. The
+    /// caller has the lock, so that a pause and its end are in the order of the answers.
+    fn end_pause(&self, state: &mut QuestionsState, id: QuestionId) {
+        if state.paused_for.remove(&id) && state.paused_for.is_empty() {
             self.control.command(Command::Resume { by: Initiator::Question });
         }
     }
@@ -564,15 +605,10 @@ impl Questions {
                         || self.check(&asked, &recorded.answer).is_ok() =>
                 {
                     let (digest, by) = (Arc::clone(&asked.digest), recorded.by.clone());
-                    let (answer, remember) = (recorded.answer.clone(), recorded.remember);
-                    let stood_ms = 0;
                     self.settle_with(QuestionAnswered {
-                        id,
-                        digest,
-                        by,
-                        answer,
-                        stood_ms,
-                        remember,
+                        remember: recorded.remember,
+                        at_ms: asked.due_ms.map(|_| self.wall_ms()),
+                        ..QuestionAnswered::new(id, digest, by, recorded.answer.clone())
                     });
                 }
                 _ => self.nobody_answers(&asked),
@@ -583,7 +619,9 @@ impl Questions {
                 };
                 match self.scripted_answer(&asked, nth, warn) {
                     Some((wait, answer)) => {
-                        let left = self.time_left(&asked).filter(|left| *left < wait);
+                        // A script is played by the clock of the run, so that it is the same each time.
+                        let left = asked.due_ms.map(|due_ms| self.left_until(due_ms));
+                        let left = left.filter(|left| *left < wait);
                         self.bus.clock().sleep(left.unwrap_or(wait)).await;
                         match left {
                             Some(_) => self.nobody_answers(&asked),
@@ -593,9 +631,9 @@ impl Questions {
                     None => self.nobody_answers(&asked),
                 }
             }
-            PeopleMode::Wait => {
-                if let Some(left) = self.time_left(&asked) {
-                    self.bus.clock().sleep(left).await;
+            PeopleMode::Wait | PeopleMode::Ask => {
+                if let Some(due_ms) = asked.due_ms {
+                    self.until_due(due_ms).await;
                     self.nobody_answers(&asked);
                 }
             }
@@ -603,10 +641,22 @@ impl Questions {
         pending().await
     }
 
-    /// Time until it is too late for an answer; `None`: it never is.
-    fn time_left(&self, asked: &QuestionAsked) -> Option<Duration> {
-        let due_ms = asked.due_ms?;
-        Some(Duration::from_millis(due_ms.saturating_sub((self.wall_ms)())))
+    /// Waits for a deadline, then for the answers that were stored before it.
+    async fn until_due(&self, due_ms: u64) {
+        loop {
+            let left = self.left_until(due_ms);
+            if left.is_zero() {
+                break;
+            }
+            self.bus.clock().sleep(left.min(CLOCK_CHECK)).await;
+        }
+        if let Some(stored) = self.stored.get() {
+            stored.deliver().await;
+        }
+    }
+
+    fn left_until(&self, due_ms: u64) -> Duration {
+        Duration::from_millis(due_ms.saturating_sub(self.wall_ms()))
     }
 
     /// The next answer of a recorded run to such a question that was not used yet.
@@ -624,7 +674,7 @@ impl Questions {
     }
 
     /// An open question, and how often its person was asked so far.
-    fn open_question(&self, id: QuestionId) -> Option<(Arc<QuestionAsked>, u32)> {
+    pub(super) fn open_question(&self, id: QuestionId) -> Option<(Arc<QuestionAsked>, u32)> {
         let state = self.lock();
         let asked = Arc::clone(&state.open.get(&id)?.asked);
         let nth = state.asked_of.get(&asked.who).copied().unwrap_or_default();
@@ -640,121 +690,10 @@ impl Questions {
             Otherwise::Deny | Otherwise::Stop => Answer::Stop,
             Otherwise::Answer(text) => fixed_answer(&asked.subject, text),
             // The question stays open.
-            Otherwise::Pause if matches!(self.lock().mode, PeopleMode::Wait) => {
-                self.lock().paused_for.insert(asked.id);
-                return self.control.command(Command::Pause { by: Initiator::Question });
-            }
+            Otherwise::Pause if self.lock().mode.are_people() => return self.pause_for(asked.id),
             Otherwise::Pause => Answer::Stop,
         };
         self.settle(asked.id, AnsweredBy::Nobody, answer);
-    }
-
-    /// The answer of the script, and how long it takes; `None`: no row fits. `warn` gets what is wrong
-    /// with a row that cannot be used.
-    fn scripted_answer(
-        &self,
-        asked: &QuestionAsked,
-        nth: u32,
-        warn: impl Fn(String),
-    ) -> Option<(Duration, Answer)> {
-        let rows = self.scenario.people.script.iter().filter(|row| row.person == asked.who);
-        let shown = self.conditions(asked, nth);
-        for row in rows {
-            match row.when.as_ref().map_or(Ok(true), |when| when.holds(&shown)) {
-                Ok(true) => {}
-                Ok(false) => continue,
-                Err(error) => {
-                    warn(format!("script[{}].when: {error}", row.row));
-                    continue;
-                }
-            }
-            let answer = row.answer.to_answer();
-            if let Err(why) = self.check(asked, &answer) {
-                warn(format!("script[{}] does not answer {}: {why}", row.row, asked.id));
-                continue;
-            }
-            let wait = match self.instant {
-                true => Duration::ZERO,
-                false => {
-                    // The number of the question may differ in a fork.
-                    let path = format!("question:{}:{nth}", asked.who);
-                    let draw = random_u64(self.seed, &path, 1, "wait");
-                    random_duration(row.latency, draw)
-                }
-            };
-            return Some((wait, answer));
-        }
-        None
-    }
-
-    /// The answer that the script of the scenario would give to an open question.
-    pub fn suggestion(&self, id: QuestionId) -> Option<Answer> {
-        let (asked, nth) = self.open_question(id)?;
-        self.scripted_answer(&asked, nth, |_| {}).map(|(_, answer)| answer)
-    }
-
-    /// The values that the conditions of rows of people can read.
-    fn conditions(&self, asked: &QuestionAsked, nth: u32) -> CelBindings {
-        let mut shown = CelBindings::default();
-        let about = serde_json::to_value(&asked.subject).unwrap_or_default();
-        shown.bind("about", &about["about"]);
-        let (mut tool, mut args, mut question) = (Value::from(""), json!({}), Value::from(""));
-        let (mut role, mut round) = (Value::from(""), Value::from(0));
-        let mut agent = Value::from(asked.by.as_deref().unwrap_or_default());
-        match &asked.subject {
-            Subject::ToolCall { tool: name, args: values, .. }
-            | Subject::InDoubt { tool: name, args: values } => {
-                (tool, args) = (name.as_str().into(), (**values).clone());
-            }
-            Subject::Input { tool: name, text, .. } => {
-                (tool, question) = (name.as_str().into(), Value::from(&**text));
-            }
-            Subject::Tools { tool: name, .. } => tool = name.as_str().into(),
-            Subject::Agent { text, .. } | Subject::Permission { text, .. } => {
-                question = Value::from(&**text);
-            }
-            Subject::Turn { agent: name, request, .. } => {
-                (agent, question) = (name.as_str().into(), Value::from(&**request));
-            }
-            Subject::Seat { round: number, role: name } => {
-                (role, round) = (name.as_str().into(), Value::from(*number));
-            }
-            Subject::Decision { .. } | Subject::Budget(_) => {}
-        }
-        for (name, value) in [
-            ("tool", tool),
-            ("args", args),
-            ("agent", agent),
-            ("question", question),
-            ("choices", json!(asked.subject.choices())),
-            ("role", role),
-            ("round", round),
-            ("nth", nth.into()),
-            ("flags", json!(self.control.flags())),
-        ] {
-            shown.bind(name, &value);
-        }
-        let inputs = self.scenario.inputs.iter();
-        let inputs: Map<String, Value> =
-            inputs.map(|input| (input.name.to_string(), input.value.clone())).collect();
-        shown.bind("inputs", &Value::Object(inputs));
-        shown.bind_shared("facts", Arc::clone(&self.scenario.facts));
-        shown
-    }
-}
-
-impl ScriptedAnswer {
-    fn to_answer(&self) -> Answer {
-        match self {
-            Self::Approve(args) => Answer::Approve { args: args.clone() },
-            Self::Deny(text) => Answer::Deny { text: Arc::clone(text) },
-            Self::Choose(choice, text) => {
-                Answer::Choose { choice: Arc::clone(choice), text: Arc::clone(text) }
-            }
-            Self::Text(text) => Answer::Text { text: Arc::clone(text) },
-            Self::HandOver(to, text) => Answer::HandOver { to: to.clone(), text: Arc::clone(text) },
-            Self::Contribute(value) => Answer::Contribute { contribution: Arc::clone(value) },
-        }
     }
 }
 

@@ -89,8 +89,11 @@ fn is_control(command: &Command) -> bool {
     matches!(command, Pause { .. } | Resume { .. } | Step | StepRound)
 }
 
-/// Whether an event that confirms one command confirms the other too.
+/// Whether an event that confirms one command confirms the other too. A question has one answer.
 fn is_same(taken: &Command, done: &Command) -> bool {
+    if let (Command::Answer(taken), Command::Answer(done)) = (taken, done) {
+        return taken.id == done.id;
+    }
     taken.clone().sent_by(Initiator::Remote) == done.clone().sent_by(Initiator::Remote)
 }
 

@@ -178,18 +178,29 @@ fn name(origin: &ScenarioOrigin) -> ScenarioName {
     ScenarioName::new(path.file_stem().unwrap_or_default().to_string_lossy().as_ref())
 }
 
+/// What the operator is asked to allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsentAbout {
+    /// The actions of a scenario.
+    Scenario,
+    /// The answers of people in a log that came from elsewhere.
+    Answers,
+}
+
 /// The actions that the operator has to allow, and the keys under which a yes is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
+    /// What it is about.
+    pub about: ConsentAbout,
     /// Keys of the stored answer: a digest of the scenario's file and of the programs next to it that it
-    /// runs, and one for each action that a value from outside of the file adds.
+    /// runs, and one for each action that a value from outside of the file adds; or that of the log.
     pub digests: Vec<String>,
     /// What the answer holds for, such as `this version of the file`.
     pub scope: &'static str,
     /// Whether the file alone needs it; else values do that were given for its inputs and fields.
     pub is_of_file: bool,
     /// What the run would do, one line each; a line that begins with spaces belongs to the one
-    /// above.
+    /// above. Of answers: each with what it is about.
     pub would: Vec<String>,
     /// Why a yes cannot be stored, and what to do; `None` if it can.
     pub not_kept: Option<String>,

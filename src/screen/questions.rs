@@ -27,7 +27,7 @@ use crate::log::event::{Event, EventKind, RunId};
 use crate::log::world::questions::OpenQuestion;
 use crate::run::questions::is_rememberable;
 use crate::scenario::people::Effects;
-use crate::words::question::end_text;
+use crate::words::question::closed_text;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -310,7 +310,7 @@ fn is_from_here(answered: &QuestionAnswered, sent: &Answer) -> bool {
 fn lost_text(state: &AppState, key: &QuestionKey, draft: &CardDraft) -> Option<String> {
     let ended = state.run(&key.run)?.world().questions.ended();
     let ended = ended.iter().rfind(|ended| ended.question.asked.id == key.id)?;
-    let how = visible_within(&end_text(&ended.question.asked, &ended.end), 2 * REASON_CHARS);
+    let how = visible_within(&closed_text(&ended.question.asked, &ended.end), 2 * REASON_CHARS);
     let typed = visible_within(&draft.typed(), REASON_CHARS);
     Some(format!("{} of {} has ended: {how}. Not sent: {typed}", key.id, key.run))
 }
@@ -319,8 +319,9 @@ fn lost_text(state: &AppState, key: &QuestionKey, draft: &CardDraft) -> Option<S
 fn late_text(state: &AppState, key: &QuestionKey) -> Option<String> {
     let ended = state.run(&key.run)?.world().questions.ended();
     let ended = ended.iter().rfind(|ended| ended.question.asked.id == key.id)?;
-    let how = visible_within(&end_text(&ended.question.asked, &ended.end), 2 * REASON_CHARS);
+    let how = visible_within(&closed_text(&ended.question.asked, &ended.end), 2 * REASON_CHARS);
     let after = duration_text(ended.at.since(ended.question.at));
+    let how = how.strip_prefix("too late, ").unwrap_or(&how);
     Some(format!("Too late for {} of {}: {how}, after {after}.", key.id, key.run))
 }
 

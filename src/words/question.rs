@@ -9,7 +9,7 @@ use super::measure::columns;
 use super::readable::top_text;
 use super::sentence::task_of_span;
 use crate::base::name::PersonName;
-use crate::base::time::duration_text;
+use crate::base::time::{duration_text, utc_text};
 use crate::base::visible::{REASON_CHARS, first_bytes, visible_within};
 use crate::log::event::kind::{
     Answer, AnsweredBy, QuestionAnswered, QuestionAsked, Subject, Withdrawal,
@@ -189,6 +189,27 @@ pub fn deadline_text(asked: &QuestionAsked, wall_ms: Option<u64>) -> String {
         None if asked.due_ms.is_some() => format!("if nobody answers, {}", otherwise_text(asked)),
         None => "none: the run waits".to_owned(),
     }
+}
+
+/// That an answer came after the deadline of its question, and what has happened instead.
+pub fn late_text(asked: &QuestionAsked) -> String {
+    format!("{}; {} did not answer: {}", deadline_was(asked), asked.who, otherwise_text(asked))
+}
+
+/// How a question ended, for those who want to answer it: after its deadline they are too late. Its texts
+/// are data: the caller escapes them.
+pub fn closed_text(asked: &QuestionAsked, end: &QuestionEnd) -> String {
+    match end {
+        QuestionEnd::Answered(answered) if answered.is_overdue(asked) => {
+            format!("{}; {}", deadline_was(asked), end_text(asked, end))
+        }
+        _ => end_text(asked, end),
+    }
+}
+
+fn deadline_was(asked: &QuestionAsked) -> String {
+    let due = asked.due_ms.map_or_else(|| "over".to_owned(), utc_text);
+    format!("too late, the deadline was {due}")
 }
 
 /// The rule that a remembered approval adds: `approve refund for billing in this run, as it is defined

@@ -32,6 +32,7 @@ mod headless_tools;
 mod histories;
 mod hostile_logs;
 mod kept_runs;
+mod killed_approvals;
 mod killed_live_runs;
 mod killed_runs;
 mod live_adaptation;

@@ -135,6 +135,150 @@ fn killed_run_asks_again_until_answered() {
     assert_eq!(stored(&home, "question.answered").len(), 2);
 }
 
+/// A run that waits at its first question, and was killed there.
+fn killed_while_asking(home: &Home, people: &str) {
+    let args = ["run", "desk.toml", "--people", people, "--format", "jsonl"];
+    let mut run = Running::start(home.command(&args).stdin(Stdio::piped()));
+    run.until("question.asked");
+    wait_until_stored(home, "question.asked", 1);
+    run.kill();
+}
+
+/// `resume` keeps who answered, and decides for nobody.
+#[test]
+fn resumed_run_waits_for_its_people() {
+    for (people, stdin, says) in [
+        (
+            "wait",
+            false,
+            "q1: nobody can answer it here, the run waits for operator: `roundtable answer",
+        ),
+        ("ask", false, "standard input has ended: questions stay open until their deadline"),
+        ("ask", true, r#"q1: approve it or deny it, such as {"id":"q1","approve":true}"#),
+    ] {
+        let home = desk();
+        killed_while_asking(&home, people);
+        let mut command = home.command(&["resume", "last", "--format", "jsonl"]);
+        if stdin {
+            command.stdin(Stdio::piped());
+        }
+        let mut run = Running::start(&mut command);
+        prints(&mut run, says);
+        assert!(stored(&home, "question.answered").is_empty(), "{people}");
+        if stdin {
+            writeln!(run.stdin(), r#"{{"id":"q1","approve":false}}"#).expect("it listens");
+        } else {
+            let ran = home.run(&["answer", "last", "q1", "--deny", "No."]);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+        }
+        let answered = run.until("question.answered");
+        assert_eq!((&answered["by"], &answered["answer"]), (&json!("person"), &json!("deny")));
+        run.kill();
+    }
+}
+
+#[test]
+fn explicit_nobody_and_script_are_kept() {
+    let home = desk();
+    killed_while_asking(&home, "wait");
+    let ran = home.run(&["resume", "last", "--people", "nobody", "--format", "json"]);
+    assert_eq!((ran.code, &ran.json()["questions"]["unanswered"]), (Some(3), &json!(2)));
+    // What the run was started with is in the head of its log; logs of earlier versions do not have it.
+    for (args, kept) in [(&[][..], "script"), (&["--people", "nobody"], "nobody")] {
+        home.run(&[&["run", "desk.toml"], args].concat());
+        assert_eq!(stored(&home, "run.started")[0]["launch"]["answerers"], kept);
+    }
+}
+
+/// A call that was in flight is asked about where people answer, without an option of `resume`.
+#[test]
+fn call_in_doubt_waits_for_people() {
+    let home = Home::new();
+    let fixture = "fixture     = { rows = [{ result = { refund = \"re_31\" } }] }";
+    let hangs = "command = { program = \"sleep\", args = [\"600\"] }\ntimeout_s = 900";
+    home.write("desk.toml", &DESK.replace(fixture, hangs));
+    let args = ["run", "desk.toml", "--trust", "--people", "ask", "--format", "jsonl"];
+    let mut run = Running::start(home.command(&args).stdin(Stdio::piped()));
+    let mut stdin = run.stdin();
+    run.until("question.asked");
+    writeln!(stdin, r#"{{"id":"q1","approve":true}}"#).expect("it listens");
+    run.until("question.answered");
+    run.until("attempt.started");
+    wait_until_stored(&home, "attempt.started", 2);
+    run.kill();
+    let mut run = Running::start(&mut home.command(&["resume", "last", "--format", "jsonl"]));
+    prints(&mut run, "q2 for operator: refund was in flight: make it again?");
+    assert_eq!(stored(&home, "run.closed").len(), 0);
+    let ran = home.run(&["answer", "last", "q2", "--choice", "stop"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(run.until("outcome")["stop_reason"], "in_doubt:refund");
+}
+
+/// Answers in a log from elsewhere count only where the person who continues it says so.
+#[test]
+fn imported_answers_need_consent() {
+    let own = desk();
+    let mut run = start(&own, &["run", "desk.toml"]);
+    let mut stdin = run.stdin();
+    run.until("question.asked");
+    writeln!(stdin, r#"{{"id":"q1","approve":true}}"#).expect("it listens");
+    run.until("question.asked");
+    wait_until_stored(&own, "question.asked", 2);
+    run.kill();
+    let log = own.run(&["export", "last"]).lines();
+    let at = log.iter().position(|it| it["kind"] == "question.answered").expect("an answer");
+    let (asked, answered) = (&log[at - 1], &log[at]);
+    assert_eq!(asked["kind"], "question.asked");
+    let by_script = {
+        let mut forged = answered.clone();
+        let fields = forged.as_object_mut().expect("an object");
+        fields.retain(|name, _| !["name", "host"].contains(&name.as_str()));
+        fields["by"] = json!("script");
+        forged
+    };
+    // A command that was sent, and had no effect when the log ends, is given to the run again.
+    let mut sent = json!({ "v": 2, "seq": at, "at_us": answered["at_us"], "span": 0 });
+    for (name, value) in
+        [("kind", json!("command.taken")), ("by", json!("ann")), ("place", json!(1))]
+    {
+        sent[name] = value;
+    }
+    sent["command"] = json!({
+        "command": "answer", "id": "q1", "digest": asked["digest"], "by": "rule", "answer": "approve",
+    });
+    for last in [answered, &by_script, &sent] {
+        let home = desk();
+        let lines = log[..at].iter().chain([last]).map(|line| format!("{line}\n"));
+        home.write("log.jsonl", &lines.collect::<String>());
+        let imported = home.run(&["import", "log.jsonl"]);
+        assert_eq!(imported.code, Some(0), "{imported:?}");
+        let refused = |args: &[&str]| {
+            let ran = home.run(args);
+            assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}: {ran:?}");
+            for said in [
+                "came from elsewhere",
+                "q1 refund charge: ch_2, amount_usd: 149.9: approve",
+                "--trust-answers",
+            ] {
+                assert!(ran.err.contains(said), "{args:?}: {ran:?}");
+            }
+        };
+        refused(&["resume", "last", "--people", "nobody", "--trust"]);
+        refused(&["fork", "last@finalize", "--trust"]);
+        if last["kind"] == "question.answered" {
+            refused(&["run", "desk.toml", "--replay", "log.jsonl"]);
+            refused(&["run", "desk.toml", "--replay", "last", "--trust"]);
+        }
+        assert_eq!(
+            stored(&home, "question.answered").len() + stored(&home, "command.taken").len(),
+            1
+        );
+        let ran = home.run(&["resume", "last", "--people", "nobody", "--trust-answers"]);
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        assert!(ran.out.contains("re_31"), "{ran:?}");
+    }
+}
+
 /// A run that was killed while it waited says for whom, until it is resumed and answered.
 #[test]
 fn killed_run_says_who_is_asked() {

@@ -2,7 +2,9 @@
 //! it that is read to its end.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use roundtable::base::time::WallClock;
 use roundtable::engine::{Engine, EngineSettings, Launch, RunHandle};
 use roundtable::log::event::{Event, EventKind, Seq, World};
 use roundtable::scenario;
@@ -75,9 +77,23 @@ pub fn read(text: &str, sets: &[&str]) -> Arc<Scenario> {
     }
 }
 
-/// An engine with default settings.
+/// An engine with default settings. Its wall clock goes with the time of tokio, so that deadlines come in
+/// simulated time.
 pub fn engine() -> Engine {
-    Engine::new(EngineSettings::default())
+    engine_at(tokio_wall())
+}
+
+/// An engine whose deadlines go by this clock.
+pub fn engine_at(wall: WallClock) -> Engine {
+    let engine = Engine::new(EngineSettings::default());
+    engine.set_wall(wall);
+    engine
+}
+
+/// A wall clock that goes with the time of tokio.
+pub fn tokio_wall() -> WallClock {
+    let (wall, start) = (SystemTime::now(), tokio::time::Instant::now());
+    Arc::new(move || wall + start.elapsed())
 }
 
 /// Every fact of a run, once it has ended.

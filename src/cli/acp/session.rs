@@ -489,8 +489,8 @@ impl FollowedRun {
         client: Option<&str>,
     ) {
         let (id, digest) = (asked.id, Arc::clone(&asked.digest));
-        let by = person_at("ACP", client);
-        let answered = QuestionAnswered { id, digest, by, answer, stood_ms: 0, remember };
+        let answered = QuestionAnswered::new(id, digest, person_at("ACP", client), answer);
+        let answered = QuestionAnswered { remember, ..answered };
         self.run.send(Command::Answer(Box::new(answered)));
         self.asked.insert(id, QuestionWay::Answered);
     }

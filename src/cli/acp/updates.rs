@@ -21,9 +21,7 @@ use crate::run::questions::is_rememberable;
 use crate::screen::theme::Theme;
 use crate::words::closing::cut_replies;
 use crate::words::patterns::{RunStep, RunStepState, words_of};
-use crate::words::question::{
-    asker, asks_text, end_text as question_end_text, fallback_said, remembered_text,
-};
+use crate::words::question::{asker, asks_text, closed_text, fallback_said, remembered_text};
 use crate::words::readable::top_text;
 use crate::words::sentence::{failure_name, sentence};
 use crate::words::tool_sentence::{fallback_text, progress_text};
@@ -160,7 +158,7 @@ impl RunUpdates {
         if call != self.question_id(id) {
             return Vec::new();
         }
-        let text = question_end_text(&ended.question.asked, &ended.end);
+        let text = closed_text(&ended.question.asked, &ended.end);
         vec![update_of(&call, json!({ "status": "completed", "content": content(&text) }))]
     }
 

@@ -29,12 +29,12 @@ use crate::cli::streams;
 use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::LogNews;
-use crate::cluster::request::{HandedPeople, RunRequest};
+use crate::cluster::request::RunRequest;
 use crate::cluster::{Cluster, names};
 use crate::host::Dirs;
 use crate::host::models::LiveCalls;
 use crate::host::trust::Trust;
-use crate::log::event::head::LaunchRecord;
+use crate::log::event::head::{LaunchRecord, PeopleChoice};
 use crate::log::event::{Command, EventKind, Seq, StopReason, World};
 use crate::log::world::{Outcome, SessionOutcome};
 use crate::scenario::Scenario;
@@ -160,13 +160,13 @@ pub(super) fn request_of(scenario: &Scenario, args: &RunArgs) -> RunRequest {
         message: args.messages.first().cloned(),
         pool: args.remote.pool.clone().unwrap_or(request.pool),
         people: match args.people {
-            Some(PeopleArg::Script) => HandedPeople::Script,
-            Some(PeopleArg::Nobody) => HandedPeople::Nobody,
-            Some(PeopleArg::Wait | PeopleArg::Ask) => HandedPeople::Wait,
+            Some(PeopleArg::Script) => PeopleChoice::Script,
+            Some(PeopleArg::Nobody) => PeopleChoice::Nobody,
+            Some(PeopleArg::Wait | PeopleArg::Ask) => PeopleChoice::Wait,
             // Nobody answers many runs at once.
-            None if args.repeat.times.is_some() && args.live => HandedPeople::Nobody,
-            None if args.repeat.times.is_some() => HandedPeople::Script,
-            None => HandedPeople::Wait,
+            None if args.repeat.times.is_some() && args.live => PeopleChoice::Nobody,
+            None if args.repeat.times.is_some() => PeopleChoice::Script,
+            None => PeopleChoice::Wait,
         },
         by: names::user_name(),
         wall_ms: now_ms(),

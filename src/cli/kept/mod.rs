@@ -178,7 +178,7 @@ pub struct PlayArgs {
     /// Output format; default: text on a terminal, json elsewhere
     #[arg(long, value_enum)]
     pub format: Option<RunFormat>,
-    /// Who answers the questions of the run [default: as for `run`]
+    /// Who answers the questions of the run [default: who answered them before]
     #[arg(long, value_enum, value_name = "WHO")]
     pub people: Option<PeopleArg>,
     /// Whether a background process plays the run.
@@ -187,6 +187,10 @@ pub struct PlayArgs {
     /// Allow without asking what its scenario would do, as `run --trust` does
     #[arg(long)]
     pub trust: bool,
+    /// Use the answers of people in a log that was imported; without it they are listed, and the run is
+    /// not continued
+    #[arg(long)]
+    pub trust_answers: bool,
     /// Call the endpoint through this proxy; env: the proxy of HTTPS_PROXY and similar variables
     #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
@@ -406,6 +410,8 @@ pub struct ReplayedRun {
     model: Arc<RecordedModel>,
     session: Option<Session>,
     people: PeopleMode,
+    /// Its answers, if its log came from elsewhere.
+    pub from_elsewhere: Vec<String>,
 }
 
 impl ReplayedRun {
@@ -428,12 +434,12 @@ impl ReplayedRun {
 /// Reads the run of this name; on an error the message has been printed.
 pub fn replayed(name: &str) -> Result<ReplayedRun, Exit> {
     let failed = |why: &str| refuse(&Refused::new(format!("--replay: {why}")), Exit::Stopped);
-    let events = if kept_runs::is_file(name) {
-        LogFile::open(Path::new(name)).map_err(|error| failed(&error.to_string()))?.events
-    } else {
-        let (database, row) = open_run(name)?;
-        recorded::events(&database, &row.id).map_err(|error| failed(&error.to_string()))?
-    };
+    let opened = OpenedRun::find(name)?;
+    let (id, imported) = (opened.row.id.clone(), opened.row.imported);
+    let events = opened.events()?;
+    let from_elsewhere = recorded::RecordedRun::new(id, events.clone(), imported)
+        .map_err(|why| failed(&format!("{why:#}")))?
+        .answers_from_elsewhere();
     let world = World::from_events(events.iter().map(|event| &**event));
     let head = world.head.as_ref().ok_or_else(|| failed("the log has no head"))?;
     if head.redacted {
@@ -443,5 +449,5 @@ pub fn replayed(name: &str) -> Result<ReplayedRun, Exit> {
     let session = world.projection().and_then(Projection::session).map(Session::of_head);
     let model = Arc::new(RecordedModel::new(head.run.clone(), &events));
     let people = PeopleMode::recorded(events.iter().map(|event| &**event));
-    Ok(ReplayedRun { head, model, session, people })
+    Ok(ReplayedRun { head, model, session, people, from_elsewhere })
 }

@@ -30,8 +30,9 @@ use crate::host::{Dirs, models};
 use crate::log::event::BoundaryId;
 use crate::log::event::head::ForkPlace;
 use crate::log::world::run_row::RunRow;
+use crate::run::questions::PeopleMode;
 use crate::scenario::catalogue::RequestedModel;
-use crate::scenario::{Consent, Scenario};
+use crate::scenario::{Consent, ConsentAbout, Scenario};
 use crate::screen::theme::Theme;
 use crate::store::database::Database;
 use crate::words::format::clock;
@@ -51,20 +52,23 @@ pub async fn resume(args: &ResumeArgs, theme: Theme, ascii: bool) -> Exit {
     };
     let with = (&player.live, &player.trust);
     let allow = |consent: &_, of: &_| player.allows(consent, of);
-    match prepare_resume(
-        &database,
-        &row,
-        PeopleArg::in_doubt(args.play.detach.people(args.play.people)),
-        with,
-        allow,
-    ) {
-        Ok(PreparedResume { launch, resumption, notes }) => {
+    match prepare_resume(&database, &row, answerers(args.play.people), with, allow) {
+        Ok(PreparedResume { mut launch, resumption, notes }) => {
             let pauses = launch.schedule.breaks.clone();
+            if args.play.people.is_none() && !pauses.is_empty() && launch.people.are_people() {
+                // A line of standard input ends a pause.
+                launch.people = PeopleMode::Wait;
+            }
             let turn = SessionTurn::Resumed(Box::new(launch), resumption);
             play(database, turn, &notes, &pauses, &args.play, (theme, ascii)).await
         }
         Err(error) => print_refusal(error, row.live),
     }
+}
+
+/// Who answers, if the command line says it.
+fn answerers(people: Option<PeopleArg>) -> Option<PeopleMode> {
+    people.map(|people| people.choice().into())
 }
 
 /// Plays the run in a background process.
@@ -80,6 +84,7 @@ pub(crate) struct Player {
     pub live: LiveModels,
     pub trust: Trust,
     may_allow: bool,
+    may_use_answers: bool,
 }
 
 impl Player {
@@ -88,12 +93,17 @@ impl Player {
         let via =
             models::parse_proxy(args.proxy.as_deref()).map_err(|why| refuse(&why, Exit::Usage))?;
         let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
-        Ok(Self { live: LiveModels::new(via), trust, may_allow: args.trust })
+        let (may_allow, may_use_answers) = (args.trust, args.trust_answers);
+        Ok(Self { live: LiveModels::new(via), trust, may_allow, may_use_answers })
     }
 
-    /// Whether the operator allows what a scenario would do.
+    /// Whether the operator allows what a scenario would do, or the answers of its log.
     pub fn allows(&self, consent: &Consent, scenario: &Scenario) -> bool {
-        self.may_allow && save_permission(&self.trust, consent, scenario)
+        let may = match consent.about {
+            ConsentAbout::Scenario => self.may_allow,
+            ConsentAbout::Answers => self.may_use_answers,
+        };
+        may && save_permission(&self.trust, consent, scenario)
     }
 }
 
@@ -111,16 +121,13 @@ pub(super) fn print_refusal(error: RecordedRunError, live: bool) -> Exit {
 /// Plays the run to its end, and keeps it.
 pub(crate) async fn play(
     database: Database,
-    mut turn: SessionTurn,
+    turn: SessionTurn,
     notes: &[String],
     pauses: &[BoundaryId],
     args: &PlayArgs,
     (theme, ascii): (Theme, bool),
 ) -> Exit {
     notes.iter().for_each(|note| print_message(&visible(note)));
-    if let Some(people) = args.detach.people(args.people) {
-        turn.launch().people = PeopleArg::mode(Some(people), false);
-    }
     if let Err(exit) = streams::check_stdout() {
         return exit;
     }
@@ -148,7 +155,8 @@ pub(crate) async fn play(
         );
     }
     let is_detached = args.detach.detached;
-    let drive = HeadlessOptions { pauses: &pauses, fail_on: &[], people, is_detached };
+    let is_resumed = matches!(turn, SessionTurn::Resumed(..));
+    let drive = HeadlessOptions { pauses: &pauses, fail_on: &[], people, is_detached, is_resumed };
     let exit = headless::run(&engine, vec![turn], drive, output).await;
     stored.finish().await;
     stored.database().checkpoint();
@@ -230,14 +238,8 @@ async fn start(
     let with = (&player.live, &player.trust);
     let allow = |consent: &_, of: &_| player.allows(consent, of);
     let live = changes.model.as_ref().map_or(row.live, |it| matches!(it, RequestedModel::Live(_)));
-    match prepare_fork(
-        &recorded,
-        at,
-        &changes,
-        PeopleArg::in_doubt(args.play.detach.people(args.play.people)),
-        with,
-        allow,
-    ) {
+    let people = answerers(args.play.detach.people(args.play.people));
+    match prepare_fork(&recorded, at, &changes, people, with, allow) {
         Ok(PreparedFork { launch, fork, notes }) => {
             let turn = SessionTurn::Forked(Box::new(launch), Box::new(fork));
             play(database, turn, &notes, &[], &args.play, style).await

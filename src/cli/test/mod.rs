@@ -49,6 +49,10 @@ pub struct TestArgs {
     #[cfg(feature = "store")]
     #[arg(long, value_name = "RUN|FILE.jsonl[.gz]", conflicts_with = "live")]
     pub replay: Option<String>,
+    /// With --replay: use the answers of people in a log from elsewhere
+    #[cfg(feature = "store")]
+    #[arg(long, requires = "replay")]
+    pub trust_answers: bool,
     /// Check the rows of the files against a recorded run, of roundtable or of a program that was watched,
     /// and run nothing. Several count like repeated runs. A file may have rows alone
     #[cfg(feature = "store")]
@@ -89,6 +93,8 @@ impl TestArgs {
             model: self.model.clone(),
             #[cfg(feature = "store")]
             replay: self.replay.clone(),
+            #[cfg(feature = "store")]
+            trust_answers: self.trust_answers,
             set: self.set.clone(),
             flags: self.flags.clone(),
             seed: self.seed,

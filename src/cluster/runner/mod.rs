@@ -14,8 +14,8 @@ mod prepared;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -33,7 +33,7 @@ use super::rows::{ASKING, ClusterRow, RunRows, RunnerRow};
 use super::stream::BEHIND;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::seeded_random::random_u64;
-use crate::base::time::{millis, now_ms};
+use crate::base::time::{millis, now_ms, unix_ms};
 use crate::base::visible::visible;
 use crate::engine::{Engine, EngineSettings};
 use crate::host::models::LiveModels;
@@ -94,6 +94,38 @@ pub enum RunnerNews {
     Trouble(String),
 }
 
+/// The clock of the servers, by which deadlines go: they store the answers. Unset, it is that of this
+/// machine.
+#[derive(Default)]
+pub(crate) struct ServerClock(Mutex<Option<(u64, Instant)>>);
+
+impl ServerClock {
+    /// A server has stored something just now, at this Unix time in milliseconds.
+    pub(crate) fn set(&self, stored_ms: u64) {
+        *self.lock() = Some((stored_ms, Instant::now()));
+    }
+
+    /// Whether it was set not long ago.
+    pub(crate) fn is_set(&self) -> bool {
+        self.lock().is_some_and(|(_, at)| at.elapsed() < SWEEP_EVERY)
+    }
+
+    fn now(&self) -> SystemTime {
+        match *self.lock() {
+            Some((ms, at)) => UNIX_EPOCH + Duration::from_millis(ms) + at.elapsed(),
+            None => SystemTime::now(),
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        unix_ms(self.now())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(u64, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A runner.
 pub struct Runner {
     pub(crate) cluster: Cluster,
@@ -101,6 +133,7 @@ pub struct Runner {
     pub(crate) models: LiveModels,
     pub(crate) engine: Engine,
     pub(crate) keeper: Arc<ClusterKeeper>,
+    pub(crate) clock: Arc<ServerClock>,
     /// A number that no other process has.
     nonce: u64,
     /// The runs that are played now, and whether each belongs to another owner and is only ended here.
@@ -132,6 +165,9 @@ impl Runner {
         #[cfg(feature = "tui")]
         let kept = crate::host::traced_runs::traced(kept);
         let engine = Engine::with_keeper(engine_settings, kept);
+        let clock = Arc::<ServerClock>::default();
+        let wall = Arc::clone(&clock);
+        engine.set_wall(Arc::new(move || wall.now()));
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
         let (playing, slots_changed, news) = (Mutex::default(), Notify::new(), Box::new(news));
@@ -141,6 +177,7 @@ impl Runner {
             models,
             engine,
             keeper,
+            clock,
             nonce,
             playing,
             slots_changed,
@@ -417,7 +454,7 @@ impl Runner {
         else {
             return false;
         };
-        let is_due = release.until_ms.is_some_and(|until| until <= now_ms());
+        let is_due = release.until_ms.is_some_and(|until| until <= self.clock.now_ms());
         !is_due && !self.cluster.has_command(run, release.taken).await.unwrap_or(false)
     }
 
@@ -431,7 +468,8 @@ impl Runner {
             if !runner.still_asks(&run).await {
                 runner.cluster.wake(&run).await;
             } else if let Some(until) = release.until_ms {
-                sleep(Duration::from_millis(until.saturating_sub(now_ms()))).await;
+                let left = until.saturating_sub(runner.clock.now_ms());
+                sleep(Duration::from_millis(left)).await;
                 runner.cluster.wake(&run).await;
             }
         });

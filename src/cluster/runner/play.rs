@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
@@ -16,6 +17,7 @@ use super::prepared::{NotPlayed, PlayedLog, PreparedPlay, next_session, prepare_
 use super::{Runner, RunnerNews};
 use crate::base::refused::Refused;
 use crate::base::time::now_ms;
+use crate::cluster::messages::SentCommand;
 use crate::cluster::queue::QueuedRun;
 use crate::cluster::request::{Claim, Claimed, Release, RunRequest};
 use crate::cluster::rows::{ClusterRow, RunRows};
@@ -26,6 +28,7 @@ use crate::log::event::head::LaunchRecord;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, RunId, Seq, StopReason};
 use crate::log::world::RunFold;
+use crate::run::questions::StoredAnswers;
 use crate::store::recorder::{RecordError, record};
 use crate::store::{AppendError, RunLog as _};
 
@@ -140,18 +143,20 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         Err(error) => return PlayEnd::Unsure(error.to_string()),
     };
     runner.tell(RunnerNews::Plays(run.clone(), log.next().0));
-    let former = match log.events.is_empty() {
-        true => None,
-        false => {
-            let claimed_ms = match cluster.last_entry(run).await {
-                Ok(Some(last)) => last.stored_ms,
-                // Then the whole timeout is waited for.
-                _ => log.stored_ms,
-            };
-            Some(Arc::new(FormerOwner::new(cluster, run, &log, claimed_ms)))
-        }
+    let claimed_ms = match (log.events.is_empty(), runner.clock.is_set()) {
+        (true, true) => None,
+        _ => cluster.last_entry(run).await.ok().flatten().map(|last| last.stored_ms),
     };
-    let mut starting = runner.keeper.expect(run, former);
+    if let Some(claimed_ms) = claimed_ms {
+        runner.clock.set(claimed_ms);
+    }
+    let former = (!log.events.is_empty()).then(|| {
+        // If the time of the claim is not known, the whole timeout is waited for.
+        let claimed_ms = claimed_ms.unwrap_or(log.stored_ms);
+        Arc::new(FormerOwner::new(cluster, run, &log, claimed_ms))
+    });
+    let commands = RunCommands::new(&runner.cluster, run, log.last_command());
+    let mut starting = runner.keeper.expect(run, former, Arc::clone(&commands));
     let (handle, is_continued) = match prepared {
         PreparedPlay::New(launch) => (runner.engine.start_as(run.clone(), launch), false),
         PreparedPlay::Continued(launch, resumption) => {
@@ -172,16 +177,17 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     let watched = watch_run(handle.bus(), started.reader.clone());
     let helpers = Helpers(vec![
         tokio::spawn(send_live_text(cluster.clone(), handle.clone())),
-        tokio::spawn(steer(Arc::clone(runner), handle.clone(), log.last_command())),
+        tokio::spawn(steer(Arc::clone(&commands), handle.clone())),
     ]);
     let row = row_of(&log, &runner.settings.name);
     let mut course = RemoteCourse::new(runner, &handle, row, listed);
     let end = {
         let mark = handle.bus().stored_mark();
         let recorded = record(&stored, run, started.reader, started.stored, &mark, &mut course);
-        attend(runner, item, (&stored, &handle, &watched), recorded).await
+        attend(runner, item, (&stored, &handle, &watched, &commands), recorded).await
     };
     drop(helpers);
+    commands.set_run(None);
     match end {
         PlayEnd::Ended(_) => {
             let written = match answer_queued(runner, &log.request, course.course()).await {
@@ -305,7 +311,7 @@ impl Drop for Helpers {
 async fn attend(
     runner: &Runner,
     item: &QueuedRun,
-    (log, handle, watched): (&ClusterLog, &RunHandle, &RunWatch),
+    (log, handle, watched, commands): (&ClusterLog, &RunHandle, &RunWatch, &RunCommands),
     recorded: impl Future<Output = Result<(), RecordError>>,
 ) -> PlayEnd {
     let ack_wait = runner.settings.ack_wait;
@@ -326,7 +332,7 @@ async fn attend(
         log.give_up();
         let _ = tokio::time::timeout(SETTLE, handle.bus().wait_until_stored()).await;
     });
-    let mut released = pin!(release(item, (log, handle, watched)));
+    let mut released = pin!(release(item, (log, handle, watched, commands)));
     loop {
         tokio::select! {
             biased;
@@ -363,13 +369,15 @@ const RELEASE_AFTER: Duration = Duration::from_secs(1);
 /// meanwhile.
 async fn release(
     item: &QueuedRun,
-    (log, handle, watched): (&ClusterLog, &RunHandle, &RunWatch),
+    (log, handle, watched, commands): (&ClusterLog, &RunHandle, &RunWatch, &RunCommands),
 ) -> Release {
     loop {
         handle.until_everybody_waits(RELEASE_AFTER).await;
         handle.bus().wait_until_stored().await;
+        // Those that cannot be read are in no event.
+        let read = commands.read();
         let next = Seq(handle.bus().len());
-        let taken = watched.last_command(next).await;
+        let taken = watched.last_command(next).await.max(read);
         let (pool, until_ms) = (item.pool.clone(), handle.next_deadline_ms());
         let release = Release { pool, next, taken, until_ms };
         if log.release(&item.run, release.clone()).await.is_some() {
@@ -380,22 +388,82 @@ async fn release(
     }
 }
 
-/// Gives a run the commands after this number as they come, once it is live.
-async fn steer(runner: Arc<Runner>, run: RunHandle, after: u64) {
+/// The commands to a run, each of which it gets once.
+pub(crate) struct RunCommands {
+    cluster: Cluster,
+    run: RunId,
+    /// `None`: it does not play here yet, or any more. The run refers to this too.
+    handle: Mutex<Option<RunHandle>>,
+    /// The number of the last one that was read.
+    read: Mutex<u64>,
+}
+
+impl RunCommands {
+    /// The commands to a run after this number.
+    fn new(cluster: &Cluster, run: &RunId, after: u64) -> Arc<Self> {
+        let (cluster, run, read) = (cluster.clone(), run.clone(), Mutex::new(after));
+        Arc::new(Self { cluster, run, handle: Mutex::default(), read })
+    }
+
+    /// Gives the commands to this run from now on; `None`: to nobody.
+    fn set_run(&self, run: Option<RunHandle>) {
+        *self.handle.lock().unwrap_or_else(PoisonError::into_inner) = run;
+    }
+
+    fn read(&self) -> u64 {
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the run those that it does not have. Each counts from the time at which the server has stored
+    /// it. `to`: the last one that was read.
+    fn give(&self, sent: Vec<SentCommand>, to: u64) {
+        let run = self.handle.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(run) = run else { return };
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        for SentCommand { place, stored_ms, by, command } in sent {
+            if place > *read {
+                run.take(command, &by, place, stored_ms);
+            }
+        }
+        *read = to.max(*read);
+    }
+}
+
+impl StoredAnswers for RunCommands {
+    /// While the servers do not answer, nothing is decided: nothing could be stored either.
+    fn deliver(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            loop {
+                match self.cluster.stored_commands(&self.run, self.read()).await {
+                    Ok(sent) => {
+                        let to = sent.last().map_or(0, |last| last.place);
+                        return self.give(sent, to);
+                    }
+                    Err(error) => {
+                        tracing::debug!(run = %self.run, "answers cannot be read now: {error}");
+                        sleep(REFUSED_FOR).await;
+                    }
+                }
+            }
+        })
+    }
+}
+
+/// Gives a run the commands as they come, once it is live.
+async fn steer(commands: Arc<RunCommands>, run: RunHandle) {
     if run.wait_until_live().await.is_err() {
         return;
     }
-    let mut commands = match runner.cluster.commands(run.id(), after).await {
-        Ok(commands) => commands,
+    let mut follower = match commands.cluster.commands(run.id(), commands.read()).await {
+        Ok(follower) => follower,
         Err(error) => {
             tracing::warn!(run = %run.id(), "the run gets no commands: {error}");
             return;
         }
     };
     loop {
-        for sent in commands.next().await {
-            run.take(sent.command.sent_by(Initiator::Remote), sent.by, sent.place);
-        }
+        let sent = follower.next().await;
+        commands.give(sent, follower.after);
     }
 }
 
@@ -421,6 +489,7 @@ struct ExpectedStart {
     started: oneshot::Sender<KeptStart>,
     /// The runner that it was taken over from.
     former: Option<Arc<FormerOwner>>,
+    commands: Arc<RunCommands>,
 }
 
 /// The runs that are about to start.
@@ -436,9 +505,10 @@ impl ClusterKeeper {
         &self,
         run: &RunId,
         former: Option<Arc<FormerOwner>>,
+        commands: Arc<RunCommands>,
     ) -> oneshot::Receiver<KeptStart> {
         let (started, receive) = oneshot::channel();
-        let expected = ExpectedStart { started, former };
+        let expected = ExpectedStart { started, former, commands };
         self.starting.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone(), expected);
         receive
     }
@@ -456,7 +526,9 @@ impl RunKeeper for ClusterKeeper {
         let starting =
             self.starting.lock().unwrap_or_else(PoisonError::into_inner).remove(run.id());
         if let Some(starting) = starting {
-            // Before the run's task begins: it may ask for late answers at once.
+            // Before the run's task begins: it may ask for late answers at once, or come to a deadline.
+            starting.commands.set_run(Some(run.clone()));
+            run.set_stored_answers(starting.commands);
             if let Some(former) = starting.former {
                 former.set_run(run.clone());
                 let _ = run.bus().late_answers().set(former);

@@ -19,7 +19,6 @@ use crate::log::event::kind::Initiator;
 use crate::log::event::{Event, EventKind, RunId, Seq};
 use crate::run::{LeftSession, Session};
 use crate::scenario::catalogue::RequestedModel;
-use crate::scenario::spec::InDoubt;
 
 /// The log of a run, read to be played.
 pub(crate) struct PlayedLog {
@@ -185,8 +184,9 @@ pub(super) fn prepare_play(
         RecordedRunError::Refused(why) => why,
         RecordedRunError::Permission(..) => Refused::new(NOT_ALLOWED),
     })?;
-    launch.people = log.request.people.mode();
-    let resumption = Resumption { recording, by: Initiator::Runner, in_doubt: InDoubt::Stop };
+    launch.people = log.request.people.into();
+    let in_doubt = launch.people.in_doubt();
+    let resumption = Resumption { recording, by: Initiator::Runner, in_doubt };
     Ok(PreparedPlay::Continued(launch, resumption))
 }
 
@@ -242,6 +242,6 @@ fn new_run(
         seed: request.seed,
         requested_model: wanted.name(),
         session,
-        people: request.people.mode(),
+        people: request.people.into(),
     })
 }

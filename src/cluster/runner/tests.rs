@@ -424,7 +424,7 @@ async fn open_question(cluster: &Cluster, run: &RunId, number: usize) -> Arc<Que
 async fn answer(cluster: &Cluster, run: &RunId, asked: &QuestionAsked, answer: Answer) {
     let (id, digest) = (asked.id, Arc::clone(&asked.digest));
     let by = AnsweredBy::Person { name: "ann".into(), host: "there".into() };
-    let answered = QuestionAnswered { id, digest, by, answer, stood_ms: 0, remember: false };
+    let answered = QuestionAnswered::new(id, digest, by, answer);
     let command = Command::Answer(Box::new(answered));
     cluster.send_command(run, &command, "ann@there").await.expect("stored");
 }

@@ -207,12 +207,32 @@ pub struct LaunchRecord {
     /// The boundaries that were to be paused at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<BoundaryId>,
+    /// Who answers the questions of the run; `None` in logs of earlier versions, and where a recorded run
+    /// answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answerers: Option<PeopleChoice>,
     /// The recorded run whose replies answered the model calls (`--replay`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<RunId>,
     /// Where the run was forked from another one; `None`: it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<ForkOrigin>,
+}
+
+/// Who answers the questions of a run (`--people`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum PeopleChoice {
+    /// The script of the scenario.
+    Script,
+    /// People, one of them with lines on the standard input of the process that plays the run.
+    Ask,
+    /// People, from anywhere.
+    #[default]
+    Wait,
+    /// Nobody.
+    Nobody,
 }
 
 /// A boundary that a recorded run reached, where it can be forked.

@@ -17,9 +17,20 @@ use crate::base::json_schema;
 use crate::base::json_text::to_canonical_json;
 use crate::base::name::{AgentName, PersonName, RoleName, ToolName};
 use crate::base::sha256_of_text;
+use crate::base::visible::first_bytes;
 use crate::base::worded;
 use crate::scenario::patterns::collaboration::Decision;
 use crate::scenario::people::{Effects, Otherwise};
+
+/// Maximum number of questions of a run that are open at the same time. The questions that an agent of
+/// another program waits for after one turn are open together.
+pub const MAX_OPEN_QUESTIONS: usize = 100;
+
+/// Maximum size of an answer as JSON, in bytes: as much as the card shows of a call.
+pub const MAX_ANSWER_BYTES: usize = 256 << 10;
+
+/// Maximum length of the name of a sender, in bytes.
+pub(crate) const SENDER_BYTES: usize = 200;
 
 /// Number of a question in its run, from 1: `q1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,6 +108,14 @@ pub struct QuestionAsked {
     pub due_ms: Option<u64>,
     /// What happens if nobody answers.
     pub otherwise: Otherwise,
+}
+
+impl QuestionAsked {
+    /// Whether an answer that was accepted at this Unix time in milliseconds is too late: `otherwise` has
+    /// happened. A question that pauses the run stays open.
+    pub fn is_late(&self, at_ms: u64) -> bool {
+        self.due_ms.is_some_and(|due_ms| due_ms <= at_ms) && self.otherwise != Otherwise::Pause
+    }
 }
 
 /// What a question is about.
@@ -258,11 +277,20 @@ impl Subject {
         }
     }
 
+    /// Whether a person may give this answer to the question: its size, then its form.
+    ///
+    /// # Errors
+    /// Why not, and which answers are possible.
+    pub fn check(&self, answer: &Answer) -> Result<(), String> {
+        answer.check_size()?;
+        self.check_form(answer)
+    }
+
     /// Whether this is an answer to the question.
     ///
     /// # Errors
     /// Why it is not, and which answers are.
-    pub fn check(&self, answer: &Answer) -> Result<(), String> {
+    pub(crate) fn check_form(&self, answer: &Answer) -> Result<(), String> {
         match (self, answer) {
             (Self::ToolCall { parameters, .. }, Answer::Approve { args: Some(args) }) => {
                 check_args(parameters, args, "argument")
@@ -429,9 +457,37 @@ pub struct QuestionAnswered {
     /// Equal calls of the same agent, tool and definition are approved in this run from now on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub remember: bool,
+    /// When it was accepted, as Unix time in milliseconds, by the clock of what stored it: the process of the
+    /// run, or the cluster. Only of a question with a deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ms: Option<u64>,
 }
 
 impl QuestionAnswered {
+    /// An answer to the question with this number and digest. The run adds the rest.
+    pub fn new(id: QuestionId, digest: Arc<str>, by: AnsweredBy, answer: Answer) -> Self {
+        Self { id, digest, by, answer, stood_ms: 0, remember: false, at_ms: None }
+    }
+
+    /// The answer as one that came from another process or machine: its author is a person, whatever it says,
+    /// and its time is that of its arrival. `by`: who sent it.
+    pub(crate) fn from_elsewhere(mut self, by: &str, at_ms: u64) -> Self {
+        let cut = |name: &str| Arc::from(first_bytes(name, SENDER_BYTES));
+        self.by = match &self.by {
+            AnsweredBy::Person { name, host } => {
+                AnsweredBy::Person { name: cut(name), host: cut(host) }
+            }
+            _ => AnsweredBy::Person { name: cut(by), host: "an unknown machine".into() },
+        };
+        self.at_ms = Some(at_ms);
+        self
+    }
+
+    /// Whether nobody had answered at the deadline of the question, so that `otherwise` happened.
+    pub fn is_overdue(&self, asked: &QuestionAsked) -> bool {
+        self.by == AnsweredBy::Nobody && self.at_ms.is_some_and(|at_ms| asked.is_late(at_ms))
+    }
+
     /// Whether it approves a call though nobody answered. Only an edited log says so.
     pub(crate) fn is_approval_by_nobody(&self) -> bool {
         self.by == AnsweredBy::Nobody && matches!(self.answer, Answer::Approve { .. })
@@ -512,6 +568,22 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Whether it is small enough.
+    ///
+    /// # Errors
+    /// Its size and the limit.
+    pub(crate) fn check_size(&self) -> Result<(), String> {
+        let bytes = serde_json::to_vec(self).map_or(usize::MAX, |json| json.len());
+        match bytes > MAX_ANSWER_BYTES {
+            true => Err(format!(
+                "the answer has {} KiB, and at most {} KiB are allowed",
+                bytes.div_ceil(1 << 10),
+                MAX_ANSWER_BYTES >> 10,
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// What was answered, in a few words.
     pub fn phrase(&self) -> String {
         match self {
@@ -669,19 +741,43 @@ mod tests {
 
     #[test]
     fn nobody_approves_nothing() {
-        let answered = |by, answer| QuestionAnswered {
-            id: QuestionId(1),
-            digest: "d".into(),
-            by,
-            answer,
-            stood_ms: 0,
-            remember: false,
-        };
+        let answered = |by, answer| QuestionAnswered::new(QuestionId(1), "d".into(), by, answer);
         let approve = || Answer::Approve { args: None };
         assert!(answered(AnsweredBy::Nobody, approve()).is_approval_by_nobody());
         assert!(!answered(AnsweredBy::Script, approve()).is_approval_by_nobody());
         let deny = Answer::Deny { text: "".into() };
         assert!(!answered(AnsweredBy::Nobody, deny).is_approval_by_nobody());
+    }
+
+    #[test]
+    fn senders_elsewhere_are_people() {
+        let by = |by| {
+            let answer = Answer::Approve { args: None };
+            let answered = QuestionAnswered::new(QuestionId(1), "d".into(), by, answer);
+            let QuestionAnswered { by, at_ms, .. } = answered.from_elsewhere("ann", 7);
+            assert_eq!(at_ms, Some(7));
+            match by {
+                AnsweredBy::Person { name, .. } => name.to_string(),
+                other => panic!("{other:?}"),
+            }
+        };
+        for other in [AnsweredBy::Rule, AnsweredBy::Script, AnsweredBy::Nobody] {
+            assert_eq!(by(other), "ann");
+        }
+        assert_eq!(by(AnsweredBy::Person { name: "bob".into(), host: "b".into() }), "bob");
+        let long = AnsweredBy::Person { name: "x".repeat(1 << 20).into(), host: "b".into() };
+        assert_eq!(by(long).len(), SENDER_BYTES);
+    }
+
+    #[test]
+    fn answers_have_a_size_limit() {
+        let text = |bytes: usize| Answer::Text { text: "x".repeat(bytes).into() };
+        let asks = Subject::Agent { text: "Why?".into(), choices: [].into() };
+        assert_eq!(asks.check(&text(MAX_ANSWER_BYTES - 100)), Ok(()));
+        let why = asks.check(&text(2 << 20)).expect_err("too large");
+        assert_eq!(why, "the answer has 2049 KiB, and at most 256 KiB are allowed");
+        // A recorded one counts: it was accepted by the rules of its time.
+        assert_eq!(asks.check_form(&text(2 << 20)), Ok(()));
     }
 
     #[test]

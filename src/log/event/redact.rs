@@ -84,11 +84,11 @@ fn rule(kind: &str, field: &str) -> Rule {
         )
         | (
             "run.started",
-            "answer_by" | "answered_by" | "as_of" | "counts" | "entry" | "first_agent"
-            | "first_run" | "from" | "handoff_input" | "history_scope" | "inner_text" | "members"
-            | "misquotes" | "mode" | "notes_by" | "owner" | "pattern" | "plan_by" | "previous_run"
-            | "root" | "same_page" | "sections" | "share" | "source" | "summary_inputs" | "to"
-            | "vetoes",
+            "answer_by" | "answered_by" | "answerers" | "as_of" | "counts" | "entry"
+            | "first_agent" | "first_run" | "from" | "handoff_input" | "history_scope"
+            | "inner_text" | "members" | "misquotes" | "mode" | "notes_by" | "owner" | "pattern"
+            | "plan_by" | "previous_run" | "root" | "same_page" | "sections" | "share" | "source"
+            | "summary_inputs" | "to" | "vetoes",
         )
         | ("agent.step", "state")
         | ("answer.cited", "citations")

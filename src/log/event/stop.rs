@@ -256,9 +256,9 @@ stop_reasons! {
         /// Of a call: a person, a rule or nobody has approved it.
         ApprovalDenied(ToolName) = "approval_denied", Stopped, "{}: not approved",
             Some("The call was not approved: the question has the reason.");
-        /// A question had no answer in time, and its `otherwise` is `stop`.
+        /// A question had no answer, and its `otherwise` is `stop`.
         NoAnswer(PersonName) = "no_answer", Waiting, "no answer from {}",
-            Some("Nobody answered in time: fork the run before the question, or set `otherwise`.");
+            Some("Nobody answered: fork the run before the question, or set `otherwise`.");
         CircuitOpen(ToolName) = "circuit_open", Stopped, "{}: breaker open",
             Some("The breaker was open, so the tool was not called: see what opened it.");
         BulkheadFull(ToolName) = "bulkhead_full", Stopped, "{}: bulkhead full",

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::log::event::RunId;
-use crate::scenario::Consent;
+use crate::scenario::{Consent, ConsentAbout};
 use crate::screen::action::Action;
 use crate::screen::effect::LaunchRequest;
 use crate::screen::keymap::key_of;
@@ -150,12 +150,18 @@ impl Confirm {
 
     /// Asks before a scenario from outside does what the operator must allow first.
     pub fn trust(request: Box<LaunchRequest>, consent: Consent) -> Self {
-        let Consent { digests, scope, would: mut detail, not_kept, .. } = consent;
+        let Consent { about, digests, scope, would: mut detail, not_kept, .. } = consent;
         detail.push(match not_kept {
             Some(why) => format!("Remembered until you quit: {}.", single_line(&why)),
             None => format!("Remembered for {scope}."),
         });
-        let question = format!("Allow \"{}\" to:", single_line(&request.scenario.title));
+        let title = single_line(&request.scenario.title);
+        let question = match about {
+            ConsentAbout::Scenario => format!("Allow \"{title}\" to:"),
+            ConsentAbout::Answers => {
+                format!("The log of \"{title}\" came from elsewhere. Use its answers?")
+            }
+        };
         Self::new(question, detail, OnYes::Trust { request, digests })
     }
 

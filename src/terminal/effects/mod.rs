@@ -497,8 +497,8 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Trust { digests, title } => services.allow(&digests, &title),
         Effect::Command { run, command } => command_run(services, &run, command),
         Effect::Answer { run, id, digest, answer, remember } => {
-            let (by, stood_ms) = (host::this_person(), 0);
-            let answered = QuestionAnswered { id, digest, by, answer, stood_ms, remember };
+            let answered = QuestionAnswered::new(id, digest, host::this_person(), answer);
+            let answered = QuestionAnswered { remember, ..answered };
             command_run(services, &run, Command::Answer(Box::new(answered)));
         }
         Effect::EditArgs { run, id, text } => services.edit_args(run, id, text),

@@ -17,7 +17,6 @@ use crate::log::event::head::ForkOrigin;
 use crate::run::questions::PeopleMode;
 use crate::scenario::Override;
 use crate::scenario::catalogue::ScenarioEntry;
-use crate::scenario::spec::InDoubt;
 use crate::screen::Msg;
 use crate::screen::action::Action;
 use crate::screen::effect::{ForkRequest, LaunchRequest, RecordedSource, RequestId, RunBeginning};
@@ -120,9 +119,9 @@ impl Services {
         };
         let with = (&self.models, &self.trust);
         let at = fork.at.clone();
-        match prepare_fork(&recorded, at, &changes, InDoubt::Ask, with, |_, _| false) {
-            Ok(PreparedFork { mut launch, fork, notes }) => {
-                launch.people = PeopleMode::Wait;
+        let people = Some(PeopleMode::Wait);
+        match prepare_fork(&recorded, at, &changes, people, with, |_, _| false) {
+            Ok(PreparedFork { launch, fork, notes }) => {
                 notes.into_iter().for_each(|note| self.send_msg(Msg::Notice(note)));
                 self.start_when_live(request, self.engine.fork(launch, fork));
             }
@@ -214,7 +213,6 @@ mod with_store {
     use crate::log::event::id::RunId;
     use crate::log::world::run_row::RunRow;
     use crate::run::questions::PeopleMode;
-    use crate::scenario::spec::InDoubt;
     use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
     use crate::screen::msg::Msg;
     use crate::store::database::Database;
@@ -273,9 +271,9 @@ mod with_store {
                 Err(why) => return stop(&why),
             };
             let with = (&self.models, &self.trust);
-            match prepare_resume(database, &row, InDoubt::Ask, with, |_, _| false) {
-                Ok(PreparedResume { mut launch, resumption, notes }) => {
-                    launch.people = PeopleMode::Wait;
+            let people = Some(PeopleMode::Wait);
+            match prepare_resume(database, &row, people, with, |_, _| false) {
+                Ok(PreparedResume { launch, resumption, notes }) => {
                     notes.into_iter().for_each(|note| self.send_msg(Msg::Notice(note)));
                     match self.engine.resume(launch, resumption) {
                         Ok(handle) => self.start_when_live(request, handle),

@@ -126,10 +126,13 @@ async fn digests(name: &str, flags: &[(String, bool)], instant: bool) -> (String
             // The text of the scenario changes with each comment in its file.
             started.launch = None;
         }
-        // A deadline is a time of the wall.
+        // A deadline is a time of the wall, and so is that of its answer.
         if let EventKind::QuestionAsked(asked) = &mut fact.kind {
             let asked = Arc::make_mut(asked);
             asked.due_ms = asked.due_ms.map(|_| 0);
+        }
+        if let EventKind::QuestionAnswered(answered) = &mut fact.kind {
+            Arc::make_mut(answered).at_ms = None;
         }
         let _ = writeln!(log, "{}", fact.to_line().expect("a line"));
         replaced.push(fact);

@@ -129,10 +129,7 @@ async fn unfit_arguments_are_asked_about() {
 #[test]
 fn recorded_answers_follow_their_questions() {
     let answered = |id, answer| {
-        let (digest, by) = ("d".into(), ann());
-        let (stood_ms, remember) = (0, false);
-        let answered =
-            QuestionAnswered { id: QuestionId(id), digest, by, answer, stood_ms, remember };
+        let answered = QuestionAnswered::new(QuestionId(id), "d".into(), ann(), answer);
         let kind = EventKind::QuestionAnswered(Arc::new(answered));
         Event { seq: Seq(0), at: Elapsed(0), span: SpanId::RUN, kind }
     };
@@ -277,14 +274,8 @@ text = "B done."
 "#;
 
 fn remembered(asked: &QuestionAsked) -> Command {
-    Command::Answer(Box::new(QuestionAnswered {
-        id: asked.id,
-        digest: Arc::clone(&asked.digest),
-        by: ann(),
-        answer: approve(),
-        stood_ms: 0,
-        remember: true,
-    }))
+    let answered = QuestionAnswered::new(asked.id, Arc::clone(&asked.digest), ann(), approve());
+    Command::Answer(Box::new(QuestionAnswered { remember: true, ..answered }))
 }
 
 #[tokio::test(start_paused = true)]

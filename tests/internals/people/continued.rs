@@ -17,7 +17,7 @@ pub(super) fn stored(events: &[Arc<Event>]) -> Recording {
 }
 
 /// The events of a live run so far.
-async fn so_far(run: &RunHandle) -> Vec<Arc<Event>> {
+pub(super) async fn so_far(run: &RunHandle) -> Vec<Arc<Event>> {
     let mut events = Vec::new();
     run.bus().reader(crate::log::event::Seq(0)).next_batch(&mut events, 1_024).await;
     events
@@ -375,14 +375,9 @@ async fn call_in_doubt_is_a_question() {
             run.wait_until_live().await.expect("it continues");
             let question = asked(&run, 2).await;
             // Nobody makes a call again.
-            run.send(Command::Answer(Box::new(QuestionAnswered {
-                id: question.id,
-                digest: Arc::clone(&question.digest),
-                by: AnsweredBy::Nobody,
-                answer: choose("again"),
-                stood_ms: 0,
-                remember: false,
-            })));
+            let (digest, again) = (Arc::clone(&question.digest), choose("again"));
+            let by_nobody = QuestionAnswered::new(question.id, digest, AnsweredBy::Nobody, again);
+            run.send(Command::Answer(Box::new(by_nobody)));
             answer(&run, &question, given.clone());
             let events = facts(&run).await;
             assert_eq!(kinds(&events, &["question.asked"]).len(), 2);

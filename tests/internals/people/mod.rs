@@ -6,6 +6,7 @@
 mod approvals;
 mod asking;
 mod continued;
+mod deadlines;
 mod rules;
 mod servers;
 mod waiting;
@@ -138,9 +139,7 @@ fn ann() -> AnsweredBy {
 /// Sends an answer to a question.
 fn answer(run: &RunHandle, asked: &QuestionAsked, answer: Answer) {
     let (id, digest) = (asked.id, Arc::clone(&asked.digest));
-    let (by, stood_ms, remember) = (ann(), 0, false);
-    let answered = QuestionAnswered { id, digest, by, answer, stood_ms, remember };
-    run.send(Command::Answer(Box::new(answered)));
+    run.send(Command::Answer(Box::new(QuestionAnswered::new(id, digest, ann(), answer))));
 }
 
 fn approve() -> Answer {

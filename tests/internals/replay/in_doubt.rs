@@ -168,14 +168,10 @@ async fn ask_mode_asks_before_call() {
     let EventKind::QuestionAsked(asked) = &asked.kind else { panic!("a question") };
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(calls.load(Ordering::SeqCst), 0);
-    run.send(Command::Answer(Box::new(QuestionAnswered {
-        id: asked.id,
-        digest: Arc::clone(&asked.digest),
-        by: AnsweredBy::Person { name: "ann".into(), host: "laptop".into() },
-        answer: Answer::Choose { choice: "again".into(), text: "".into() },
-        stood_ms: 0,
-        remember: false,
-    })));
+    let by = AnsweredBy::Person { name: "ann".into(), host: "laptop".into() };
+    let again = Answer::Choose { choice: "again".into(), text: "".into() };
+    let answered = QuestionAnswered::new(asked.id, Arc::clone(&asked.digest), by, again);
+    run.send(Command::Answer(Box::new(answered)));
     let log = facts(&run).await;
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     assert!(

@@ -240,6 +240,28 @@ async fn interrupts_are_answered_together() {
     assert_eq!(forms[0].from, "support");
 }
 
+/// What a turn waits for is open together, so it has the limit of open questions: nobody is asked.
+#[tokio::test]
+async fn turn_waits_for_hundred_answers() {
+    let many = |calls: usize| -> Vec<Value> {
+        (0..calls).map(|at| json!({ "id": format!("i{at}"), "reason": "Really?" })).collect()
+    };
+    let actions = vec![json!({ "name": "refund", "args": {} }); 101];
+    let batch = json!({ "action_requests": actions, "review_configs": [] });
+    for end in [vec![interrupted(json!(many(101)))], vec![on_interrupt(batch, None), finished()]] {
+        let server = Server::start().await;
+        let desk = Desk::replying(Vec::new());
+        let model = agent(&server);
+        let events = [vec![text("a", "Wait.")], end].concat();
+        let answers = [stream(&events)];
+        let (reply, _) = play(&model, &server, &saying("x"), &desk, &answers).await;
+        let said = reply.expect_err("too many").text;
+        let why = "waits for 101 answers at once, and at most 100 questions may be open";
+        assert!(said.contains(why), "{said}");
+        assert!(desk.questions().is_empty());
+    }
+}
+
 #[tokio::test]
 async fn interrupt_of_langgraph_is_question() {
     let value = || json!({ "question": "Refund ch_2?", "charge": "ch_2" });

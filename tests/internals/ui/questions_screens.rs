@@ -187,7 +187,7 @@ pub(super) fn answered(dash: &mut Dash, id: u32, by: AnsweredBy, answer: Answer)
     let question = questions.get(QuestionId(id)).expect("open").clone();
     let (seq, at) = (page.world().progress.next, page.world().progress.at);
     let (id, digest) = (question.asked.id, Arc::clone(&question.asked.digest));
-    let answered = QuestionAnswered { id, digest, by, answer, stood_ms: 0, remember: false };
+    let answered = QuestionAnswered::new(id, digest, by, answer);
     let kind = EventKind::QuestionAnswered(Arc::new(answered));
     let at = Elapsed(at.0 + 12_000_000);
     let event = Event { seq, at, span: question.span, kind };
@@ -296,14 +296,9 @@ fn outcome_counts_questions() {
         let questions = asked_about(Subject::Agent { text: "Which?".into(), choices: [].into() });
         let asked = questions.last().expect("a question").kind.clone();
         let EventKind::QuestionAsked(question) = &asked else { panic!("{asked:?}") };
-        let answered = EventKind::QuestionAnswered(Arc::new(QuestionAnswered {
-            id: question.id,
-            digest: question.digest.clone(),
-            by: anna(),
-            answer: Answer::Text { text: "This.".into() },
-            stood_ms: 0,
-            remember: false,
-        }));
+        let text = Answer::Text { text: "This.".into() };
+        let answered = QuestionAnswered::new(question.id, question.digest.clone(), anna(), text);
+        let answered = EventKind::QuestionAnswered(Arc::new(answered));
         let kinds = [asked.clone(), answered, end.kind.clone()];
         for (seq, kind) in (end.seq.0..).zip(kinds) {
             events.push(Arc::new(Event { seq: Seq(seq), kind, ..end.clone() }));

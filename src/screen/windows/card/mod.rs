@@ -33,7 +33,7 @@ use crate::screen::run::RunPage;
 use crate::screen::run::inspector::WrappedDocument;
 use crate::screen::scroll::Scroll;
 use crate::screen::state::{ActiveScreen, AppState};
-use crate::words::question::{asker, end_text};
+use crate::words::question::{asker, closed_text};
 
 pub use self::drawing::{add_subject, render};
 
@@ -784,7 +784,7 @@ pub(crate) fn follow(state: &mut AppState, run: &RunId) -> Update {
             }
         };
     }
-    let how = ended.map(|ended| end_text(&ended.question.asked, &ended.end));
+    let how = ended.map(|ended| closed_text(&ended.question.asked, &ended.end));
     let how = how.unwrap_or_else(|| "the run has ended".to_owned());
     if let Some(Overlay::Card(card)) = state.overlays.get_mut(at) {
         card.go_to(CardStep::Ended(how));

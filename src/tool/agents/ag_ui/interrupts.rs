@@ -86,6 +86,20 @@ impl Waiting {
         }
     }
 
+    /// How many answers it waits for: one interrupt can be about many calls.
+    pub(super) fn len(&self) -> usize {
+        let calls = |value: Option<&Value>| {
+            let calls = value.and_then(|value| value.get("action_requests")?.as_array());
+            calls.map_or(1, Vec::len)
+        };
+        match self {
+            Self::Outcome(interrupts) => interrupts.iter().map(|it| calls(raw_value(it))).sum(),
+            Self::LangGraph(events) => {
+                events.iter().map(|it| calls(Some(&parsed(it.value.clone())))).sum()
+            }
+        }
+    }
+
     /// Asks one question for each, in their order.
     pub(super) async fn ask(
         self,

@@ -21,6 +21,7 @@ use self::messages::{Threads, messages_of, random_id, tools_of};
 use self::turn::{AgentTurn, RunEnd};
 use crate::base::time::millis;
 use crate::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Reply};
+use crate::log::event::question::MAX_OPEN_QUESTIONS;
 use crate::model::{ChatModel, ChatRequest, Failure, Listener};
 use crate::net::sse::{SseError, SseParser};
 use crate::net::{Http, HttpResponse, NetError, Reach, Redactor, RequestTarget, read_prefix};
@@ -120,6 +121,14 @@ impl AgUiModel {
             let Some(waiting) = Waiting::after(finished, &mut turn) else {
                 return Ok(Reply { first_token_ms, ..turn.reply(name, &thread) });
             };
+            if waiting.len() > MAX_OPEN_QUESTIONS {
+                let what = format!(
+                    "waits for {} answers at once, and at most {MAX_OPEN_QUESTIONS} questions may be open",
+                    waiting.len()
+                );
+                let failed = self.failure(FailureClass::Tool, &what, "Let it ask for less.");
+                return Err(with_partial(*failed, &turn));
+            }
             if round == MAX_ROUNDS {
                 break;
             }

@@ -1,9 +1,9 @@
 //! The launch form.
 
 use crate::scenario;
-use crate::scenario::Consent;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::patterns::PatternSpec;
+use crate::scenario::{Consent, ConsentAbout};
 use crate::screen::form::{FieldId, FieldValue, LaunchForm};
 use crate::screen::keymap::Context;
 use crate::screen::state::DisplaySettings;
@@ -248,6 +248,7 @@ fn live_start_asks_about_foreign_file() {
 /// A question about these actions.
 fn consent(would: &[String]) -> Consent {
     Consent {
+        about: ConsentAbout::Scenario,
         digests: vec!["of the file".to_owned(), "of a value".to_owned()],
         scope: "this version of the file",
         is_of_file: true,
