@@ -209,6 +209,34 @@ pub fn visible_within(text: &str, chars: usize) -> String {
     out
 }
 
+/// A word quoted for a shell. Line ends and control characters are written as `$'…'`, which bash,
+/// zsh and ksh read, so that the command stays on one line.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    if !word.chars().any(char::is_control) {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let mut out = "$'".to_owned();
+    for c in word.chars() {
+        match c {
+            '\\' => out.push_str(r"\\"),
+            '\'' => out.push_str(r"\'"),
+            '\n' => out.push_str(r"\n"),
+            '\r' => out.push_str(r"\r"),
+            '\t' => out.push_str(r"\t"),
+            c if c.is_ascii_control() => {
+                out.push_str(&format!("\\x{:02x}", c as u32));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -333,5 +361,19 @@ mod tests {
     #[test]
     fn truncates_text_to_length() {
         assert_eq!(visible_within("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn quotes_words_only_when_needed() {
+        for (word, quoted) in [
+            ("budget.max_rounds=1", "budget.max_rounds=1"),
+            ("goal=Is it safe?", "'goal=Is it safe?'"),
+            ("it's", r"'it'\''s'"),
+            ("two\nlines", r"$'two\nlines'"),
+            ("it's\n\\", r"$'it\'s\n\\'"),
+            ("", "''"),
+        ] {
+            assert_eq!(shell_word(word), quoted);
+        }
     }
 }

@@ -92,7 +92,7 @@ fn start(args: &NewArgs) -> Result<Start, Refused> {
         if args.file.is_some() {
             return Err(Refused::new("--mcp takes one FILE to write, and no pattern"));
         }
-        let text = scenario_of(&read_servers(servers)?);
+        let text = scenario_of(&read_servers(servers, Path::new("."))?);
         return Ok(start_with(text.into(), "my-tools".to_owned(), args.pattern.as_deref()));
     }
     let (text, name, file) = match (&args.from, &args.pattern) {

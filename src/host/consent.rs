@@ -17,7 +17,7 @@ use crate::net::redact::Redactor;
 use crate::scenario::spec::InputKind;
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::ToolAction;
-use crate::scenario::tools::agent::{AgentLink, FileAccess, OutsideAgent};
+use crate::scenario::tools::agent::{ActionKind, AgentLink, FileAccess, OutsideAgent};
 use crate::scenario::tools::command::CommandSpec;
 use crate::scenario::tools::documents::{FolderSpec, PrivateHosts, WebSpec};
 use crate::scenario::tools::http::HttpSpec;
@@ -534,6 +534,13 @@ fn agent_permission(agent: &OutsideAgent, own: &LocalFiles) -> Action {
     if acp.terminal {
         lines.push("  let it run commands in its folder".to_owned());
     }
+    let asks_before = [
+        (acp.files.may_write(), ActionKind::Edit, "  ask before it writes a file"),
+        (acp.terminal, ActionKind::Execute, "  ask before it runs a command"),
+    ];
+    let asks =
+        asks_before.into_iter().filter(|(offers, kind, _)| *offers && !acp.allow.contains(kind));
+    lines.extend(asks.map(|(.., line)| line.to_owned()));
     // It calls their tools itself, as it sees fit.
     let mut rest = String::new();
     for server in &acp.servers {

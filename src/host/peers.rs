@@ -15,7 +15,7 @@ use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -31,12 +31,19 @@ use crate::engine::{Engine, RunHandle};
 use crate::log::bus::LiveTextReader;
 use crate::log::event::kind::{Answer, QuestionId};
 use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId};
+use crate::net::error::size;
 
 /// Longest path of a socket, in bytes; the smallest limit of the systems.
 const MAX_PATH: usize = 103;
 
 /// Longest request, in bytes: an answer has arguments of a call, or a text.
 const MAX_REQUEST: u64 = 2 << 20;
+
+/// Longest reply, in bytes: an event has all of a model's reply or of a tool's result.
+const MAX_REPLY: usize = 256 << 20;
+
+/// Longest reply to a request that is not for a log, in bytes.
+const MAX_SHORT_REPLY: usize = 4 << 20;
 
 /// Timeout of a request, and of the reply to it.
 const REPLY: Duration = Duration::from_secs(5);
@@ -53,6 +60,9 @@ const MAX_PENDING: usize = 32;
 
 /// Most connections with a request.
 const MAX_OPEN: usize = 128;
+
+/// Most runs of a process that are listed.
+const MAX_RUNS: usize = 10_000;
 
 /// Events read at a time.
 const BATCH: usize = 256;
@@ -156,7 +166,11 @@ impl Peer {
         }
         let (read, mut write) = stream.into_split();
         write_line(&mut write, request).await.or_refuse(GONE)?;
-        Ok(Replies { lines: BufReader::new(read).lines(), _write: write })
+        let most = match request {
+            Request::Follow { .. } => MAX_REPLY,
+            _ => MAX_SHORT_REPLY,
+        };
+        Ok(Replies { read: BufReader::new(read), line: Vec::new(), most, _write: write })
     }
 
     /// Follows its runs.
@@ -176,7 +190,8 @@ impl Peer {
         let mut found = Vec::new();
         loop {
             match timeout(REPLY, replies.next()).await.or_refuse(SILENT)?? {
-                Some(Reply::Run(run)) => found.push(run),
+                Some(Reply::Run(run)) if found.len() < MAX_RUNS => found.push(run),
+                Some(refused @ Reply::Refused(_)) => return Err(refused.refusal()),
                 _ => return Ok(found),
             }
         }
@@ -225,6 +240,7 @@ impl Peer {
 /// What is wrong where a process does not answer any more.
 const GONE: &str = "the process that plays it has ended";
 const SILENT: &str = "the process that plays it does not answer";
+const TOO_LONG: &str = "the process that plays it sends a reply without an end: more than";
 const OTHER_VERSION: &str = "another version of roundtable plays it";
 
 impl Reply {
@@ -238,7 +254,11 @@ impl Reply {
 
 /// The replies to a request.
 struct Replies {
-    lines: Lines<BufReader<OwnedReadHalf>>,
+    read: BufReader<OwnedReadHalf>,
+    /// The part of the next reply that has been read.
+    line: Vec<u8>,
+    /// Most bytes of a reply.
+    most: usize,
     /// Its end would end the request.
     _write: OwnedWriteHalf,
 }
@@ -246,9 +266,24 @@ struct Replies {
 impl Replies {
     /// The next reply; `None`: the process has ended. Cancel safe.
     async fn next(&mut self) -> Result<Option<Reply>, Refused> {
-        let Some(line) = self.lines.next_line().await.or_refuse(GONE)? else { return Ok(None) };
-        let reply = serde_json::from_str(&line);
-        reply.or_refuse(OTHER_VERSION).map(Some)
+        loop {
+            let bytes = self.read.fill_buf().await.or_refuse(GONE)?;
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let length = end.map_or(bytes.len(), |end| end + 1);
+            if self.line.len() + length > self.most {
+                return Err(Refused::new(format!("{TOO_LONG} {}", size(self.most))));
+            }
+            self.line.extend_from_slice(bytes.get(..length).unwrap_or_default());
+            self.read.consume(length);
+            if end.is_some() {
+                let reply = serde_json::from_slice(&self.line);
+                self.line = Vec::new();
+                return reply.or_refuse(OTHER_VERSION).map(Some);
+            }
+        }
     }
 
     async fn answer(&mut self) -> Result<Reply, Refused> {
@@ -468,8 +503,14 @@ async fn accept(server: Arc<Server>, listener: UnixListener) {
             Some((stream, request)) = requests.recv() => {
                 let server = Arc::clone(&server);
                 tokio::spawn(async move {
-                    let Ok(_open) = server.open.try_acquire() else { return };
-                    if let Err(error) = serve(&server, stream, request).await {
+                    let served = match server.open.try_acquire() {
+                        Ok(_open) => serve(&server, stream, request).await,
+                        Err(_) => {
+                            let why = format!("too many connections: {MAX_OPEN} are open");
+                            refuse(stream.into_split().1, why).await
+                        }
+                    };
+                    if let Err(error) = served {
                         tracing::debug!("another process is not served any more: {error}");
                     }
                 });

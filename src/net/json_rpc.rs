@@ -1,10 +1,12 @@
-//! Messages of JSON-RPC 2.0, as the agent client protocol uses them: one JSON object a line, in both
-//! directions, without batches.
+//! Messages of JSON-RPC 2.0, one JSON object a line in both directions, and what programs write in their
+//! place ([`LineRead`]).
 
 use std::fmt;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use crate::base::json_text::read_lenient;
 
 /// A message of the other side.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +29,7 @@ pub enum RpcMessage {
     },
     /// The response to a request of this side.
     Response {
-        /// The id of the request.
+        /// The id of the request; `null` with an error: the other side could not read it.
         id: Value,
         /// The result, or the error.
         result: Result<Value, RpcError>,
@@ -47,6 +49,8 @@ pub struct RpcError {
     pub data: Option<Value>,
 }
 
+/// Code of a message that cannot be read.
+pub const PARSE_ERROR: i64 = -32_700;
 /// Code of a request for something that this side does not offer.
 pub const METHOD_NOT_FOUND: i64 = -32_601;
 /// Code of a request with wrong parameters.
@@ -66,13 +70,27 @@ impl fmt::Display for RpcError {
         write!(f, "{}", self.message)?;
         match &self.data {
             // Many programs say only here what is wrong.
-            Some(Value::String(data)) => write!(f, ": {data}"),
-            Some(Value::Object(data)) => match data.get("details").or(data.get("message")) {
-                Some(Value::String(details)) => write!(f, ": {details}"),
-                _ => Ok(()),
+            Some(data) => match data_text(data) {
+                text if text.is_empty() => Ok(()),
+                text => write!(f, ": {text}"),
             },
-            _ => Ok(()),
+            None => Ok(()),
         }
+    }
+}
+
+/// The `data` of an error as a text: what it says, else its JSON; empty if it has nothing.
+pub fn data_text(data: &Value) -> String {
+    let said = |key: &str| data.get(key).and_then(Value::as_str);
+    match data {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Object(fields) if fields.is_empty() => String::new(),
+        // Nothing is left out where there is more than that.
+        Value::Object(fields) if fields.len() == 1 => {
+            said("details").or(said("message")).map_or_else(|| data.to_string(), str::to_owned)
+        }
+        _ => data.to_string(),
     }
 }
 
@@ -103,7 +121,10 @@ impl RpcMessage {
                 let result = error.map_or(Ok(result.unwrap_or_default()), Err);
                 Some(Self::Response { id, result })
             }
-            (None, None) => None,
+            // The other side could not read a request.
+            (None, None) => {
+                error.map(|error| Self::Response { id: Value::Null, result: Err(error) })
+            }
         }
     }
 
@@ -131,6 +152,105 @@ impl RpcMessage {
         line.push(b'\n');
         line
     }
+}
+
+/// What a line of another program is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LineRead<M> {
+    /// Messages; more than one if they are sent as a list.
+    Messages(Vec<M>),
+    /// Something else, such as a line of a log.
+    Other,
+    /// A message that cannot be read, and why.
+    Unreadable(String),
+}
+
+/// Reads the messages of a line. `strict` reads a message as the protocol has it. What programs get wrong
+/// is corrected first where that fails: a list of messages, no `jsonrpc`, `"error": null` beside a result,
+/// the code of an error as a text, half an emoji, and sequences for a terminal before the message.
+pub fn read_line<M>(line: &[u8], strict: impl Fn(&[u8]) -> Option<M>) -> LineRead<M> {
+    if let Some(message) = strict(line) {
+        return LineRead::Messages(vec![message]);
+    }
+    let text = String::from_utf8_lossy(line);
+    let text = without_sequences(&text);
+    let values = match read_lenient(text.as_bytes()) {
+        Ok(Value::Array(items)) if items.iter().any(is_message) => items,
+        Ok(value) if is_message(&value) => vec![value],
+        Ok(_) => return LineRead::Other,
+        Err(_) if !text.contains("\"jsonrpc\"") => return LineRead::Other,
+        Err(error) => return LineRead::Unreadable(error.to_string()),
+    };
+    let corrected = values.into_iter().map(|value| {
+        let fields = corrected(value)?;
+        strict(Value::Object(fields).to_string().as_bytes())
+    });
+    match corrected.collect() {
+        Some(messages) => LineRead::Messages(messages),
+        None => LineRead::Unreadable("it is not as JSON-RPC says".to_owned()),
+    }
+}
+
+/// Whether a value is meant as a message.
+fn is_message(value: &Value) -> bool {
+    let has = |key: &str| value.get(key).is_some();
+    let is_call = value.get("method").is_some_and(Value::is_string);
+    has("jsonrpc") || is_call || (has("id") && (has("result") || has("error")))
+}
+
+fn corrected(value: Value) -> Option<Map<String, Value>> {
+    let Value::Object(mut fields) = value else { return None };
+    fields.insert("jsonrpc".to_owned(), "2.0".into());
+    let error = match fields.remove("error") {
+        None | Some(Value::Null) => return Some(fields),
+        Some(Value::Object(error)) => corrected_error(error),
+        Some(Value::String(text)) => json!({ "code": REFUSED, "message": text }),
+        Some(_) => return None,
+    };
+    fields.remove("result");
+    fields.insert("error".to_owned(), error);
+    Some(fields)
+}
+
+/// The code of an error becomes a number. One that is a word is kept in the text.
+fn corrected_error(mut error: Map<String, Value>) -> Value {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (code, mut message) = (text(error.get("code")), text(error.get("message")));
+    let number = error.get("code").and_then(Value::as_i64).or_else(|| code.trim().parse().ok());
+    if number.is_none() && !code.is_empty() {
+        message = format!("{code}: {message}");
+    }
+    error.insert("code".to_owned(), number.unwrap_or(REFUSED).into());
+    error.insert("message".to_owned(), message.into());
+    Value::Object(error)
+}
+
+/// The text without a byte order mark and the sequences for a terminal before it, such as the title of its
+/// window.
+fn without_sequences(text: &str) -> &str {
+    let mut text = text.trim_start_matches('\u{feff}').trim_start();
+    while let Some(sequence) = text.strip_prefix('\u{1b}') {
+        let end = match sequence.as_bytes().first() {
+            // OSC, up to BEL or ESC \.
+            Some(b']') => match (sequence.find('\u{7}'), sequence.find("\u{1b}\\")) {
+                (Some(bell), None) => bell + 1,
+                (Some(bell), Some(end)) if bell < end => bell + 1,
+                (_, Some(end)) => end + 2,
+                (None, None) => return text,
+            },
+            // CSI, up to its last byte.
+            Some(b'[') => {
+                match sequence.bytes().skip(1).position(|it| (0x40..0x7f).contains(&it)) {
+                    Some(end) => end + 2,
+                    None => return text,
+                }
+            }
+            Some(_) => 1,
+            None => return text,
+        };
+        text = sequence.get(end..).unwrap_or_default().trim_start();
+    }
+    text
 }
 
 #[cfg(test)]
@@ -168,6 +288,62 @@ mod tests {
         assert_eq!(said(None), "Internal error");
         assert_eq!(said(Some(json!("no key"))), "Internal error: no key");
         assert_eq!(said(Some(json!({ "details": "no key" }))), "Internal error: no key");
-        assert_eq!(said(Some(json!({ "x": 1 }))), "Internal error");
+        assert_eq!(said(Some(json!({ "x": 1 }))), "Internal error: {\"x\":1}");
+        assert_eq!(
+            said(Some(json!({ "message": "no key", "key": "A" }))),
+            "Internal error: {\"message\":\"no key\",\"key\":\"A\"}"
+        );
+        for nothing in [json!(null), json!({}), json!("")] {
+            assert_eq!(said(Some(nothing)), "Internal error");
+        }
+    }
+
+    #[test]
+    fn lines_of_careless_programs_are_read() {
+        let answer = |result| RpcMessage::Response { id: json!(1), result };
+        let done = || answer(Ok(json!({ "a": 1 })));
+        let failed = |code, message: &str| answer(Err(RpcError::new(code, message)));
+        let note =
+            || RpcMessage::Notification { method: "n".to_owned(), params: json!("\u{fffd}") };
+        for (line, messages) in [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#, vec![done()]),
+            (r#"{"id":1,"result":{"a":1},"error":null}"#, vec![done()]),
+            (r#"[{"jsonrpc":"2.0","id":1,"result":{"a":1}}]"#, vec![done()]),
+            (
+                r#"[{"id":1,"result":{"a":1}},{"method":"n","params":"\ude00"}]"#,
+                vec![done(), note()],
+            ),
+            (r#"{"jsonrpc":"2.0","method":"n","params":"\ud83d"}"#, vec![note()]),
+            ("\u{1b}]0;agent\u{7}{\"id\":1,\"result\":{\"a\":1}}", vec![done()]),
+            ("\u{1b}]0;agent\u{1b}\\\u{1b}[?25l {\"id\":1,\"result\":{\"a\":1}}", vec![done()]),
+            ("\u{feff}{\"id\":1,\"result\":{\"a\":1}}", vec![done()]),
+            (r#"{"id":1,"error":{"code":"-32000","message":"no"}}"#, vec![failed(-32_000, "no")]),
+            (
+                r#"{"id":1,"error":{"code":"E401","message":"no"}}"#,
+                vec![failed(REFUSED, "E401: no")],
+            ),
+            (r#"{"id":1,"error":{"message":"no"}}"#, vec![failed(REFUSED, "no")]),
+            (r#"{"id":1,"error":"no"}"#, vec![failed(REFUSED, "no")]),
+        ] {
+            let read = read_line(line.as_bytes(), RpcMessage::from_line);
+            assert_eq!(read, LineRead::Messages(messages), "{line}");
+        }
+        for line in ["Loading…", "{not json", "[]", "7", "{}", r#"{"level":"info"}"#, "\u{1b}[2J"]
+        {
+            assert_eq!(
+                read_line(line.as_bytes(), RpcMessage::from_line),
+                LineRead::Other,
+                "{line}"
+            );
+        }
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"resu"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"a":'b'}}"#,
+            r#"{"jsonrpc":"2.0","id":{}}"#,
+            r#"[{"jsonrpc":"2.0","id":1,"result":1},7]"#,
+        ] {
+            let read = read_line(line.as_bytes(), RpcMessage::from_line);
+            assert!(matches!(read, LineRead::Unreadable(_)), "{line}: {read:?}");
+        }
     }
 }

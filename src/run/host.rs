@@ -28,7 +28,7 @@ const PROGRESS_CHARS: usize = 200;
 const INPUT_BYTES: usize = 16 << 10;
 /// Most bytes of the text of a step.
 const STEP_BYTES: usize = 4 << 10;
-/// Most events of steps of one attempt.
+/// Most events of the agent's own steps of one attempt.
 const MAX_STEPS: u32 = 1_000;
 /// Maximum number of questions of one attempt, answered or not.
 const MAX_QUESTIONS: u32 = 1_000;
@@ -175,17 +175,19 @@ impl AttemptHost for RunHost<'_> {
     fn step(&self, step: AgentStep) {
         self.alive();
         let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
-        if published.steps >= MAX_STEPS {
+        // What is carried out for an agent is always in the log; it has a limit of its own.
+        if published.steps >= MAX_STEPS && !step.carried_out {
             return;
         }
-        published.steps += 1;
-        let AgentStep { id, title, state, text } = step;
+        published.steps += u32::from(!step.carried_out);
+        let AgentStep { id, title, state, text, carried_out } = step;
         let visible = |text: &str, most| Arc::from(visible_within(text.trim(), most));
         let step = AgentStep {
             id: visible(&id, PROGRESS_CHARS),
             title: visible(&title, PROGRESS_CHARS),
             state,
             text: visible_lines(first_bytes(text.trim(), STEP_BYTES)).into(),
+            carried_out,
         };
         self.cx.publish(self.attempt, EventKind::AgentStep(Arc::new(step)));
     }

@@ -100,9 +100,9 @@ impl CommandTool {
         AttemptFailed::new(FailureClass::Tool, text)
     }
 
-    /// The error of a program that failed, with the last line of its standard error.
+    /// The error of a program that failed, with the line of its standard error that says why.
     fn exit_error(&self, status: ExitStatus, complaints: &[u8]) -> Box<AttemptFailed> {
-        let said = last_line(complaints, &self.env.redactor);
+        let said = telling_line(complaints, &self.env.redactor);
         let text = format!("{} ended with {}: {said}", self.name(), describe_exit(status));
         AttemptFailed::new(FailureClass::Tool, text)
     }
@@ -297,13 +297,143 @@ impl OutputTail {
     }
 }
 
-/// The last line of standard error that is not blank, ready to quote.
-pub(super) fn last_line(output: &[u8], redactor: &Redactor) -> String {
+/// The line of standard error that says why a program ended, ready to quote.
+pub(super) fn telling_line(output: &[u8], redactor: &Redactor) -> String {
     let output = String::from_utf8_lossy(output);
     let redacted = redactor.redact(&output);
-    let last = redacted.lines().rev().find(|line| !line.trim().is_empty());
-    last.map_or_else(
-        || "nothing on standard error".to_owned(),
-        |line| tool::quoted_text(line, redactor),
-    )
+    let lines: Vec<&str> = redacted.lines().filter(|line| !line.trim().is_empty()).collect();
+    match reason(&lines).or(lines.last()) {
+        None => "nothing on standard error".to_owned(),
+        Some(line) => tool::quoted_text(line, redactor),
+    }
+}
+
+/// Lines with which programs end whatever the reason was.
+const CLOSING_LINES: [&str; 9] = [
+    "Node.js v",
+    "Bun v",
+    "npm notice",
+    "npm error A complete log",
+    "npm ERR! A complete log",
+    "note: run with `RUST_BACKTRACE=",
+    "note: Some details are omitted",
+    "info Visit https://yarnpkg.com",
+    "exit status ",
+];
+/// What npm says of each error before the reason.
+const NPM_FIELDS: [&str; 5] = ["code ", "errno ", "syscall ", "path ", "dest "];
+
+/// The line with the reason, by the forms in which languages report an error that nothing has handled.
+/// For others, such as Python, it is the last one.
+fn reason<'a>(lines: &'a [&'a str]) -> Option<&'a &'a str> {
+    let is_indented = |line: &str| line.starts_with([' ', '\t']);
+    // Rust: the message follows the place.
+    let mut from_panic = lines.iter().skip_while(|line| !line.contains(" panicked at "));
+    if let Some(panic) = from_panic.next() {
+        return from_panic.next().filter(|_| panic.ends_with(':')).or(Some(panic));
+    }
+    if lines.iter().any(|line| line.starts_with("goroutine ")) {
+        return lines
+            .iter()
+            .find(|line| line.starts_with("panic: ") || line.starts_with("fatal error: "));
+    }
+    for start in ["Caused by: ", "Exception in thread "] {
+        if let Some(line) = lines.iter().rfind(|line| line.starts_with(start)) {
+            return Some(line);
+        }
+    }
+    if lines.iter().any(|line| line.starts_with("Node.js v")) {
+        // Frames and fields of the error are indented.
+        let is_own = |line: &str| !is_indented(line) && line != "}" && !line.starts_with("(Use `");
+        let mut own = lines.iter().filter(|line| is_own(line));
+        let is_error = |line: &&&str| {
+            let name = line.split([':', ' ']).next().unwrap_or_default();
+            name.ends_with("Error") || name.ends_with("Rejection")
+        };
+        if let Some(line) = own.clone().rfind(is_error) {
+            return Some(line);
+        }
+        return own.rfind(|line| !line.starts_with("Node.js v"));
+    }
+    let npm = |line: &str| {
+        let rest = line.strip_prefix("npm error ").or_else(|| line.strip_prefix("npm ERR! "));
+        rest.is_some_and(|rest| !NPM_FIELDS.iter().any(|field| rest.starts_with(field)))
+    };
+    let is_closing = |line: &str| CLOSING_LINES.iter().any(|closing| line.starts_with(closing));
+    if let Some(line) = lines.iter().find(|line| npm(line) && !is_closing(line)) {
+        return Some(line);
+    }
+    let is_frame = |line: &str| {
+        let text = line.trim_start();
+        is_indented(line) && ["at ", "from ", "... "].iter().any(|it| text.starts_with(it))
+    };
+    lines.iter().rfind(|line| !is_closing(line) && !is_frame(line) && **line != "}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_of_a_crash_is_found() {
+        let node = "node:internal/modules/esm/resolve:275\n    throw new ERR_MODULE_NOT_FOUND(\n          ^\n\n\
+            Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'acme'\n    at resolve (node:x:839:9) {\n  \
+            code: 'ERR_MODULE_NOT_FOUND'\n}\n\nNode.js v22.15.1\n";
+        for (output, line) in [
+            (node, "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'acme'"),
+            (
+                "/srv/x.js:3\nfoo(\n   ^\n\nSyntaxError: missing )\n    at wrap (node:x)\n\nNode.js v22.1.0",
+                "SyntaxError: missing )",
+            ),
+            (
+                "x.js:1\nthrow 'no key';\n^\nno key\n(Use `node --trace-uncaught`)\nNode.js v22",
+                "no key",
+            ),
+            (
+                "npm error code E404\nnpm error 404 Not Found - GET https://r.example/x\n\
+                 npm error A complete log of this run can be found in: /home/me/.npm/_logs/1.log\n",
+                "npm error 404 Not Found - GET https://r.example/x",
+            ),
+            ("npm ERR! code E1\nnpm ERR! A complete log of this run", "npm ERR! code E1"),
+            (
+                "thread 'main' (7) panicked at src/main.rs:2:5:\nno key\nnote: run with `RUST_BACKTRACE=1` \
+                 environment variable to display a backtrace\n",
+                "no key",
+            ),
+            (
+                "thread 'main' panicked at 'no key', src/main.rs:2:5\nstack backtrace:\n   0: x",
+                "thread 'main' panicked at 'no key', src/main.rs:2:5",
+            ),
+            (
+                "panic: no key\n\ngoroutine 1 [running]:\nmain.main()\n\t/x.go:4 +0x1d\nexit status 2\n",
+                "panic: no key",
+            ),
+            (
+                "Exception in thread \"main\" java.lang.RuntimeException: x\n\tat A.main(A.java:3)\n\
+                 Caused by: java.io.IOException: no key\n\tat A.b(A.java:9)\n\t... 1 more\n",
+                "Caused by: java.io.IOException: no key",
+            ),
+            (
+                "Traceback (most recent call last):\n  File \"x\", line 1\nKeyError: 'KEY'\n",
+                "KeyError: 'KEY'",
+            ),
+            (
+                "x.rb:1:in 'f': no key (RuntimeError)\n\tfrom x.rb:3:in '<main>'\n",
+                "x.rb:1:in 'f': no key (RuntimeError)",
+            ),
+            (
+                "Unhandled exception. System.Exception: no key\n   at P.Main()\n",
+                "Unhandled exception. System.Exception: no key",
+            ),
+            (
+                "error: Uncaught Error: no key\n    at file:///x.ts:1:7\n",
+                "error: Uncaught Error: no key",
+            ),
+            ("starting\nno key\n\n", "no key"),
+            ("}\n", "}"),
+            ("", "nothing on standard error"),
+        ] {
+            assert_eq!(telling_line(output.as_bytes(), &Redactor::default()), line, "{output}");
+        }
+    }
 }

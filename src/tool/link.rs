@@ -1,9 +1,7 @@
 //! How a connection to another program ends, such as an MCP server or a coding agent, and the texts of its
 //! failures.
 
-use std::sync::Arc;
-#[cfg(feature = "mcp")]
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
@@ -67,9 +65,20 @@ impl LinkFailures {
 #[derive(Debug)]
 pub(crate) struct ProgramLink {
     phase: watch::Sender<LinkPhase>,
+    /// The lines of standard output that were no messages.
+    stray: Mutex<StrayLines>,
     /// The last error of a stream that did not end the connection.
     #[cfg(feature = "mcp")]
     last_error: Mutex<Option<Box<AttemptFailed>>>,
+}
+
+/// Most bytes of a line that is no message that are kept to be quoted.
+const STRAY_BYTES: usize = 2_000;
+
+#[derive(Debug, Default)]
+struct StrayLines {
+    count: u64,
+    first: String,
 }
 
 #[derive(Clone, Debug)]
@@ -86,6 +95,7 @@ impl ProgramLink {
         let phase = watch::Sender::new(LinkPhase::Open);
         Arc::new(Self {
             phase,
+            stray: Mutex::default(),
             #[cfg(feature = "mcp")]
             last_error: Mutex::default(),
         })
@@ -148,6 +158,32 @@ impl ProgramLink {
     pub(crate) async fn over(&self) {
         let mut phase = self.phase.subscribe();
         let _ = phase.wait_for(|phase| !matches!(phase, LinkPhase::Open)).await;
+    }
+
+    /// Counts a line of standard output that is no message. Returns how many there were.
+    pub(crate) fn add_stray(&self, line: &[u8]) -> u64 {
+        let mut stray = self.stray.lock().unwrap_or_else(PoisonError::into_inner);
+        if stray.count == 0 {
+            let kept = line.get(..STRAY_BYTES).unwrap_or(line);
+            stray.first = String::from_utf8_lossy(kept).into_owned();
+        }
+        stray.count += 1;
+        stray.count
+    }
+
+    /// What a failure says of these lines, after a semicolon; empty if there were none.
+    pub(crate) fn stray_note(&self, failures: &LinkFailures) -> String {
+        let stray = self.stray.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = failures.quoted(&stray.first);
+        match stray.count {
+            0 => String::new(),
+            1 => format!("; a line of its standard output is no message: {first}"),
+            count => {
+                format!(
+                    "; {count} lines of its standard output are no messages, the first: {first}"
+                )
+            }
+        }
     }
 
     /// Keeps an error that a later failure can name as its cause.

@@ -18,11 +18,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::ToolSettings;
-use super::command::{OutputTail, describe_exit, last_line, start_program};
+use super::command::{OutputTail, describe_exit, start_program, telling_line};
 use super::link::{LinkFailures, ProgramLink};
 use super::process_group::ProcessGroup;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::error::size;
+use crate::net::json_rpc::LineRead;
 use crate::scenario::tools::command::CommandSpec;
 
 /// Most bytes of standard error that are kept; the last ones are kept.
@@ -31,8 +32,10 @@ const STDERR_BYTES: usize = 64 << 10;
 const PIECE: usize = 16 << 10;
 /// Capacity of the line buffer that is kept after a long line, in bytes.
 const KEPT_CAPACITY: usize = 1 << 20;
-/// Most bytes of a line that is no message that are kept to be quoted.
-const STRAY_BYTES: usize = 2_000;
+/// Most bytes of a message that cannot be read that are kept to be quoted.
+const UNREADABLE_BYTES: usize = 2_000;
+/// Most lines before the first message: a program that writes more is no such program.
+const MAX_LINES_BEFORE: u64 = 1_000;
 /// Most messages that wait until the program reads them.
 const MAX_QUEUED: usize = 1_024;
 /// How long a program may take to end by itself.
@@ -40,6 +43,8 @@ const END_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the rest of the output may take to arrive after the end of the program.
 const REST_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// Advice for a program that writes something else than messages.
+const FIX_PROGRAM: &str = "Only messages may be on its standard output; is it the right program?";
 /// Advice for a program that ended.
 const SEE_WHY: &str = "Start its command in a shell to see why.";
 
@@ -75,13 +80,11 @@ pub(crate) async fn start(
     let (messages, queue) = mpsc::unbounded_channel();
     let (at_end, stdout_ended) = oneshot::channel();
     let queued = Arc::new(AtomicUsize::new(0));
-    let stray = Arc::new(Mutex::new(StrayLines::default()));
     let writer = write_messages(stdin, queue, Arc::clone(&queued), breaks.clone());
     let keeper = ProgramKeeper {
         group,
         link: Arc::clone(link),
         failures: Arc::clone(failures),
-        stray: Arc::clone(&stray),
         broken,
         stdout_ended,
         cap,
@@ -93,7 +96,8 @@ pub(crate) async fn start(
         start: 0,
         searched: 0,
         cap,
-        stray,
+        link: Arc::clone(link),
+        has_spoken: false,
         breaks: breaks.clone(),
         at_end: Some(at_end),
     };
@@ -101,10 +105,14 @@ pub(crate) async fn start(
 }
 
 /// Why the connection to a program ends before the program does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkBreak {
     /// A message was larger than the limit.
     TooLarge,
+    /// A message cannot be read: why, and its beginning.
+    Unreadable { why: String, line: String },
+    /// There were only other lines.
+    NoMessages,
     /// Standard output was closed.
     OutputClosed,
     /// Standard input was closed.
@@ -115,20 +123,10 @@ pub(crate) enum LinkBreak {
     Closed,
 }
 
-/// Lines on standard output that are no messages.
-#[derive(Debug, Default)]
-struct StrayLines {
-    count: u64,
-    first: String,
-}
-
-impl StrayLines {
-    fn add(&mut self, line: &[u8]) {
-        if self.count == 0 {
-            let kept = line.get(..STRAY_BYTES).unwrap_or(line);
-            self.first = String::from_utf8_lossy(kept).into_owned();
-        }
-        self.count += 1;
+impl LinkBreak {
+    /// Whether it is about what the program wrote. Such a program gets no time to end by itself.
+    fn is_of_message(&self) -> bool {
+        matches!(self, Self::TooLarge | Self::Unreadable { .. } | Self::NoMessages)
     }
 }
 
@@ -170,7 +168,9 @@ pub(crate) struct LineReader {
     /// Bytes of the current line that are known to hold no line end.
     searched: usize,
     cap: usize,
-    stray: Arc<Mutex<StrayLines>>,
+    link: Arc<ProgramLink>,
+    /// Whether there was a message.
+    has_spoken: bool,
     breaks: mpsc::Sender<LinkBreak>,
     /// Dropped when standard output has ended.
     at_end: Option<oneshot::Sender<Infallible>>,
@@ -184,7 +184,7 @@ impl LineReader {
         self.at_end = None;
     }
 
-    /// The next message. Other lines are counted.
+    /// The messages of the next line that has any. Lines that are none are counted.
     ///
     /// Whatever this future has read stays in the reader if it is dropped.
     ///
@@ -192,8 +192,8 @@ impl LineReader {
     /// Why there is none.
     pub(crate) async fn next<M>(
         &mut self,
-        read: impl Fn(&[u8]) -> Option<M>,
-    ) -> Result<M, LinkBreak> {
+        read: impl Fn(&[u8]) -> LineRead<M>,
+    ) -> Result<Vec<M>, LinkBreak> {
         loop {
             while let Some((start, end)) = self.next_line()? {
                 let line = self.buffer.get(start..end).unwrap_or_default().trim_ascii();
@@ -201,8 +201,21 @@ impl LineReader {
                     continue;
                 }
                 match read(line) {
-                    Some(message) => return Ok(message),
-                    None => self.stray.lock().unwrap_or_else(PoisonError::into_inner).add(line),
+                    LineRead::Messages(messages) => {
+                        self.has_spoken = true;
+                        return Ok(messages);
+                    }
+                    LineRead::Other => {
+                        let count = self.link.add_stray(line);
+                        if !self.has_spoken && count > MAX_LINES_BEFORE {
+                            return Err(LinkBreak::NoMessages);
+                        }
+                    }
+                    LineRead::Unreadable(why) => {
+                        let line = line.get(..UNREADABLE_BYTES).unwrap_or(line);
+                        let line = String::from_utf8_lossy(line).into_owned();
+                        return Err(LinkBreak::Unreadable { why, line });
+                    }
                 }
             }
             self.buffer.drain(..self.start);
@@ -269,7 +282,6 @@ struct ProgramKeeper {
     group: ProcessGroup,
     link: Arc<ProgramLink>,
     failures: Arc<LinkFailures>,
-    stray: Arc<Mutex<StrayLines>>,
     broken: mpsc::Receiver<LinkBreak>,
     stdout_ended: oneshot::Receiver<Infallible>,
     cap: usize,
@@ -310,9 +322,9 @@ impl ProgramKeeper {
                 ProgramEnd::Broken(why.unwrap_or(LinkBreak::Closed))
             }
         };
-        let may_end_itself = match end {
+        let may_end_itself = match &end {
             ProgramEnd::Ended => true,
-            ProgramEnd::Broken(why) => why != LinkBreak::TooLarge,
+            ProgramEnd::Broken(why) => !why.is_of_message(),
             ProgramEnd::Exited(_) | ProgramEnd::Unused => false,
         };
         if may_end_itself {
@@ -327,14 +339,14 @@ impl ProgramKeeper {
             }
         }
         drop(writing);
-        let Self { group, link, failures, stray, stdout_ended, cap, .. } = self;
+        let Self { group, link, failures, stdout_ended, cap, .. } = self;
         drop(group);
         if matches!(end, ProgramEnd::Exited(_) | ProgramEnd::Broken(_)) {
             let rest = async { tokio::join!(reading.join_next(), stdout_ended) };
             let _ = tokio::time::timeout(REST_TIMEOUT, rest).await;
         }
         let tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let stray = stray.lock().unwrap_or_else(PoisonError::into_inner);
+        let stray = link.stray_note(&failures);
         link.close(failure_of(&failures, &end, &tail.whole_lines(), &stray, cap));
     }
 }
@@ -344,7 +356,7 @@ fn failure_of(
     failures: &LinkFailures,
     end: &ProgramEnd,
     errors: &[u8],
-    stray: &StrayLines,
+    stray: &str,
     cap: usize,
 ) -> Box<AttemptFailed> {
     let what = match end {
@@ -356,6 +368,15 @@ fn failure_of(
             let advice = "Ask for less, or raise max_bytes.";
             return failures.failure(FailureClass::TooLarge, &what, advice);
         }
+        ProgramEnd::Broken(LinkBreak::Unreadable { why, line }) => {
+            let line = failures.quoted(line);
+            let what = format!("sent a message that cannot be read ({why}) and was ended: {line}");
+            return failures.failure(FailureClass::BadResponse, &what, FIX_PROGRAM);
+        }
+        ProgramEnd::Broken(LinkBreak::NoMessages) => {
+            let what = format!("writes no messages and was ended{stray}");
+            return failures.failure(FailureClass::BadResponse, &what, FIX_PROGRAM);
+        }
         ProgramEnd::Exited(Ok(status)) => format!("ended with {}", describe_exit(*status)),
         ProgramEnd::Exited(Err(error)) => format!("was ended early: {error}"),
         ProgramEnd::Broken(LinkBreak::OutputClosed) => "closed its standard output".to_owned(),
@@ -364,18 +385,7 @@ fn failure_of(
             format!("does not read its standard input: {MAX_QUEUED} messages wait")
         }
     };
-    let said = last_line(errors, &failures.redactor);
-    let what = match stray.count {
-        0 => format!("{what}: {said}"),
-        // First the shorter part: the text is cut at its end.
-        1 => format!(
-            "{what}: {said}; a line of its standard output is no message: {}",
-            failures.quoted(&stray.first)
-        ),
-        count => format!(
-            "{what}: {said}; {count} lines of its standard output are no messages, the first: {}",
-            failures.quoted(&stray.first)
-        ),
-    };
+    // First the shorter part: the text is cut at its end.
+    let what = format!("{what}: {}{stray}", telling_line(errors, &failures.redactor));
     failures.failure(FailureClass::Tool, &what, SEE_WHY)
 }

@@ -88,10 +88,10 @@ pub(super) async fn multipart(
 /// It cannot be read.
 pub(super) fn batch(body: &[u8], open: &mut OpenRuns) -> Result<Vec<TraceMessage>, Refused> {
     let value: Value = serde_json::from_slice(body).or_refuse("no batch of runs")?;
-    let runs = |verb: &str| value.get(verb).and_then(Value::as_array).cloned().unwrap_or_default();
+    let runs = |verb: &str| value.get(verb).and_then(Value::as_array).into_iter().flatten();
     let mut messages = Vec::new();
     for (is_post, run) in
-        runs("post").iter().map(|it| (true, it)).chain(runs("patch").iter().map(|it| (false, it)))
+        runs("post").map(|it| (true, it)).chain(runs("patch").map(|it| (false, it)))
     {
         if let Value::Object(fields) = run {
             messages.extend(open.messages(is_post, string(fields, "id"), fields));

@@ -2,11 +2,11 @@
 //! host is refused; at another address the token is in a header. A request from a page in a browser is refused.
 //! What is received is bounded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::io::Read as _;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use flate2::read::MultiGzDecoder;
@@ -17,12 +17,15 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 
 use super::hub::HubInput;
 use super::langsmith::OpenRuns;
 use super::{TraceMessage, langsmith, otlp, tap};
+use crate::base::refused::Refused;
 use crate::base::sha256_of_text;
 use crate::base::visible::visible_within;
 
@@ -32,8 +35,12 @@ const MAX_BODY: usize = 20 << 20;
 /// Longest body after it is decompressed, in bytes.
 const MAX_DECODED: usize = 64 << 20;
 
-/// Most connections.
+/// Most connections that have shown the token.
 const MAX_CONNECTIONS: usize = 128;
+
+/// Most connections that have not. The oldest makes room for a new one, so that those of a hostile program do
+/// not keep a sender out.
+const MAX_PENDING: usize = 128;
 
 /// Most bytes of bodies that are held at the same time, before they are decompressed.
 const MAX_HELD: usize = 128 << 20;
@@ -41,7 +48,10 @@ const MAX_HELD: usize = 128 << 20;
 /// Most bodies that are decompressed and read at the same time.
 const MAX_READING: usize = 2;
 
-/// Timeout of the head of a request, and of its body.
+/// Timeout of the head of a request.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// Timeout of the body of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Timeout of the first bytes of a connection.
@@ -78,14 +88,14 @@ pub async fn serve(listener: TcpListener, address: ReceiverAddress, hub: mpsc::S
     let receiver = Arc::new(Receiver {
         address,
         hub,
-        open_runs: AsyncMutex::default(),
+        open_runs: Arc::default(),
         held: Semaphore::new(MAX_HELD),
-        reading: Semaphore::new(MAX_READING),
+        reading: Arc::new(Semaphore::new(MAX_READING)),
         warned: Mutex::default(),
     });
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut pending: VecDeque<(AbortHandle, ConnectionSlot)> = VecDeque::new();
     loop {
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -94,18 +104,42 @@ pub async fn serve(listener: TcpListener, address: ReceiverAddress, hub: mpsc::S
                 continue;
             }
         };
+        pending.retain(|(task, slot)| !task.is_finished() && !slot.is_taken());
+        if pending.len() >= MAX_PENDING {
+            pending.pop_front().inspect(|(task, _)| task.abort());
+        }
         let receiver = Arc::clone(&receiver);
-        tokio::spawn(async move {
-            let _slot = slot;
-            serve_connection(receiver, stream).await;
-        });
+        let slot = ConnectionSlot { slots: Arc::clone(&slots), own: Arc::default() };
+        let task = tokio::spawn(serve_connection(receiver, stream, slot.clone()));
+        pending.push_back((task.abort_handle(), slot));
+    }
+}
+
+/// The place of a connection among those that have shown the token.
+#[derive(Clone)]
+struct ConnectionSlot {
+    slots: Arc<Semaphore>,
+    own: Arc<OnceLock<OwnedSemaphorePermit>>,
+}
+
+impl ConnectionSlot {
+    fn is_taken(&self) -> bool {
+        self.own.get().is_some()
+    }
+
+    /// Takes it; whether the connection has one now.
+    fn take(&self) -> bool {
+        self.is_taken()
+            || Arc::clone(&self.slots)
+                .try_acquire_owned()
+                .is_ok_and(|permit| self.own.set(permit).is_ok() || self.is_taken())
     }
 }
 
 /// How a connection over HTTP/2 begins, as of gRPC.
 const HTTP2: &[u8] = b"PRI * HTTP/2";
 
-async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream) {
+async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream, slot: ConnectionSlot) {
     let mut first = [0; HTTP2.len()];
     let peeked = timeout(FIRST_BYTES, stream.peek(&mut first)).await;
     if peeked.is_err() {
@@ -118,11 +152,11 @@ async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream) {
         return;
     }
     let service = service_fn(move |request| {
-        let receiver = Arc::clone(&receiver);
-        async move { Ok::<_, Infallible>(receiver.answer(request).await) }
+        let (receiver, slot) = (Arc::clone(&receiver), slot.clone());
+        async move { Ok::<_, Infallible>(receiver.answer(request, &slot).await) }
     });
     let mut server = hyper::server::conn::http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(TIMEOUT).max_buf_size(64 << 10);
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(64 << 10);
     if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!("a connection ended: {error}");
     }
@@ -131,11 +165,11 @@ async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream) {
 struct Receiver {
     address: ReceiverAddress,
     hub: mpsc::Sender<HubInput>,
-    open_runs: AsyncMutex<OpenRuns>,
+    open_runs: Arc<AsyncMutex<OpenRuns>>,
     /// A permit for each byte of a body.
     held: Semaphore,
     /// A permit for each body that is read.
-    reading: Semaphore,
+    reading: Arc<Semaphore>,
     /// The warnings that the operator has.
     warned: Mutex<BTreeSet<String>>,
 }
@@ -165,7 +199,7 @@ impl Receiver {
         let _ = self.hub.send(HubInput::Missing(why)).await;
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, slot: &ConnectionSlot) -> Answer {
         let header = |name: &str| request.headers().get(name).and_then(|it| it.to_str().ok());
         let is_local = self.address.is_local();
         let is_host = !is_local || header(HOST.as_str()).is_some_and(|it| self.is_own_host(it));
@@ -180,6 +214,11 @@ impl Receiver {
         // Digests take the same time to compare, wherever they differ.
         if sha256_of_text(token) != sha256_of_text(&self.address.token) {
             return refused(StatusCode::FORBIDDEN, "wrong token");
+        }
+        if !slot.take() {
+            let why = format!("too many connections: {MAX_CONNECTIONS} are open");
+            self.warn_once(format!("a request was refused: {why}")).await;
+            return refused(StatusCode::SERVICE_UNAVAILABLE, &why);
         }
         let path = format!("/{path}");
         match (request.method().clone(), &*path) {
@@ -241,65 +280,109 @@ impl Receiver {
                 return Err((StatusCode::REQUEST_TIMEOUT, "the body did not come".to_owned()));
             }
         };
-        let _reading = self.reading.acquire().await.map_err(closed)?;
-        let body = decoded(body, &encoding)?;
-        let bad =
-            |why: crate::base::refused::Refused| (StatusCode::BAD_REQUEST, format!("{why:#}"));
-        let otlp_answer = || match is_json {
-            true => json(StatusCode::OK, "{}"),
-            false => with_type(StatusCode::OK, "application/x-protobuf", Bytes::new()),
+        let Some(format) = BodyFormat::of_path(path, is_post, is_json) else {
+            return Ok(self.unknown(path).await);
         };
-        let accepted = || json(StatusCode::ACCEPTED, "{\"message\":\"ok\"}");
-        match path {
-            "/v1/traces" => {
-                self.pass_on(otlp::traces(&body, is_json).map_err(bad)?).await;
-                Ok(otlp_answer())
-            }
-            "/v1/logs" => {
-                self.pass_on(otlp::logs(&body, is_json).map_err(bad)?).await;
-                Ok(otlp_answer())
-            }
-            // They are accepted, so that their sender does not report errors, and dropped.
-            "/v1/metrics" => Ok(otlp_answer()),
-            "/tap" => {
-                let (messages, lost) = tap::read(&body);
-                if lost > 0 {
-                    self.missing("the tap could not send everything".to_owned()).await;
-                }
-                self.pass_on(messages).await;
-                Ok(accepted())
-            }
-            "/runs/multipart" => {
-                let mut open = self.open_runs.lock().await;
-                let messages = langsmith::multipart(body, &content_type, &mut open).await;
-                self.pass_on(messages.map_err(bad)?).await;
-                Ok(accepted())
-            }
-            "/runs/batch" | "/runs" => {
-                let mut open = self.open_runs.lock().await;
-                let messages = match path {
-                    "/runs" => langsmith::single(&body, None, &mut open),
-                    _ => langsmith::batch(&body, &mut open),
-                };
-                self.pass_on(messages.map_err(bad)?).await;
-                Ok(accepted())
-            }
-            _ => match path.strip_prefix("/runs/").filter(|id| !is_post && !id.contains('/')) {
-                Some(id) => {
-                    let mut open = self.open_runs.lock().await;
-                    let messages = langsmith::single(&body, Some(id), &mut open);
-                    self.pass_on(messages.map_err(bad)?).await;
-                    Ok(accepted())
-                }
-                None => Ok(self.unknown(path).await),
-            },
+        let is_otlp = format.is_otlp();
+        let reading = Arc::clone(&self.reading).acquire_owned().await.map_err(closed)?;
+        // Held until its messages are passed on: a patch comes after its post.
+        let mut open_runs = match format.is_langsmith() {
+            true => Some(Arc::clone(&self.open_runs).lock_owned().await),
+            false => None,
+        };
+        // It may take seconds, in which other requests are answered.
+        let read = spawn_blocking(move || {
+            let body = decoded(body, &encoding)?;
+            let read = format.read(body, &content_type, open_runs.as_deref_mut());
+            drop(reading);
+            let read = read.map_err(|why| (StatusCode::BAD_REQUEST, format!("{why:#}")))?;
+            Ok::<_, (StatusCode, String)>((read, open_runs))
+        });
+        let failed = |_| (StatusCode::INTERNAL_SERVER_ERROR, "it cannot be read".to_owned());
+        let ((messages, lost), _open_runs) = read.await.map_err(failed)??;
+        if lost > 0 {
+            self.missing("the tap could not send everything".to_owned()).await;
         }
+        self.pass_on(messages).await;
+        Ok(match (is_otlp, is_json) {
+            (true, true) => json(StatusCode::OK, "{}"),
+            (true, false) => with_type(StatusCode::OK, "application/x-protobuf", Bytes::new()),
+            (false, _) => json(StatusCode::ACCEPTED, "{\"message\":\"ok\"}"),
+        })
     }
 
     async fn pass_on(&self, messages: Vec<TraceMessage>) {
         if !messages.is_empty() {
             let _ = self.hub.send(HubInput::Messages(messages)).await;
         }
+    }
+}
+
+/// What a body is, by the path of its request.
+enum BodyFormat {
+    Traces {
+        is_json: bool,
+    },
+    Logs {
+        is_json: bool,
+    },
+    /// They are accepted, so that their sender does not report errors, and dropped.
+    Metrics,
+    Tap,
+    Multipart,
+    Batch,
+    /// One run; a patch has its id in the path.
+    Single(Option<String>),
+}
+
+impl BodyFormat {
+    fn of_path(path: &str, is_post: bool, is_json: bool) -> Option<Self> {
+        Some(match path {
+            "/v1/traces" => Self::Traces { is_json },
+            "/v1/logs" => Self::Logs { is_json },
+            "/v1/metrics" => Self::Metrics,
+            "/tap" => Self::Tap,
+            "/runs/multipart" => Self::Multipart,
+            "/runs/batch" => Self::Batch,
+            "/runs" => Self::Single(None),
+            _ => {
+                let id = path.strip_prefix("/runs/").filter(|id| !is_post && !id.contains('/'));
+                Self::Single(Some(id?.to_owned()))
+            }
+        })
+    }
+
+    fn is_langsmith(&self) -> bool {
+        matches!(self, Self::Multipart | Self::Batch | Self::Single(_))
+    }
+
+    fn is_otlp(&self) -> bool {
+        matches!(self, Self::Traces { .. } | Self::Logs { .. } | Self::Metrics)
+    }
+
+    /// The messages of a body, and how many of the tap were lost. Blocks.
+    fn read(
+        &self,
+        body: Bytes,
+        content_type: &str,
+        open_runs: Option<&mut OpenRuns>,
+    ) -> Result<(Vec<TraceMessage>, u64), Refused> {
+        let mut none = OpenRuns::default();
+        let open_runs = open_runs.unwrap_or(&mut none);
+        let messages = match self {
+            Self::Traces { is_json } => otlp::traces(&body, *is_json),
+            Self::Logs { is_json } => otlp::logs(&body, *is_json),
+            Self::Metrics => Ok(Vec::new()),
+            Self::Tap => return Ok(tap::read(&body)),
+            Self::Multipart => {
+                let read = langsmith::multipart(body, content_type, open_runs);
+                // All of it is here: nothing is waited for.
+                Handle::current().block_on(read)
+            }
+            Self::Batch => langsmith::batch(&body, open_runs),
+            Self::Single(id) => langsmith::single(&body, id.as_deref(), open_runs),
+        };
+        Ok((messages?, 0))
     }
 }
 

@@ -65,8 +65,11 @@ pub(super) fn fill_tool_sentence<'a>(it: &mut Sentence<'a>, kind: &'a EventKind)
             it.text = progress_text(text, *done, *total).into();
         }
         EventKind::AgentStep(step) => {
-            let AgentStep { title, state, text, .. } = &**step;
+            let AgentStep { title, state, text, carried_out, .. } = &**step;
             let (role, text) = match (state, &**text) {
+                (StepState::Started, text) if *carried_out && !text.is_empty() => {
+                    (StyleRole::Text, format!("{title}: {text}"))
+                }
                 (StepState::Started, _) => (StyleRole::Text, title.to_string()),
                 (StepState::Done, "") => (StyleRole::Done, format!("{title}: done")),
                 (StepState::Done, text) => (StyleRole::Done, format!("{title}: {text}")),
@@ -76,6 +79,14 @@ pub(super) fn fill_tool_sentence<'a>(it: &mut Sentence<'a>, kind: &'a EventKind)
                 }
             };
             it.set(role, single_line(&text));
+            if *carried_out {
+                let (glyph, word) = match state {
+                    StepState::Started => (Glyph::Running, "runs"),
+                    StepState::Done => (Glyph::Done, "done"),
+                    StepState::Failed => (Glyph::Failed, "failed"),
+                };
+                it.as_sign(glyph, word);
+            }
         }
         EventKind::ToolsListed { tool, tools, left_out } => {
             let count = |count: usize| format!("{count} tool{}", if count == 1 { "" } else { "s" });

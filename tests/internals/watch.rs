@@ -464,6 +464,35 @@ async fn other_machines_need_the_token() {
     }
 }
 
+/// Connections that do not show the token make room for those that do.
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_connections_block_no_sender() {
+    let watched = Watched::start().await;
+    let connect = || TcpStream::connect(watched.reached);
+    let mut slow = Vec::new();
+    for _ in 0..200 {
+        let mut stream = connect().await.expect("connected");
+        stream.write_all(b"POST /secret/v1/traces HTTP/1.1\r\n").await.expect("sent");
+        slow.push(stream);
+    }
+    let posted = watched.post("/v1/traces", "application/json", b"{}");
+    let posted = timeout(Duration::from_secs(8), posted).await.expect("not after their timeout");
+    assert!(posted.contains("200"), "{posted}");
+    // Those that have shown it keep their places, and one too many is refused.
+    let head = format!("GET /secret/info HTTP/1.1\r\nHost: {}\r\n\r\n", watched.address.addr);
+    let mut open = Vec::new();
+    for number in 0..129 {
+        let mut stream = connect().await.expect("connected");
+        stream.write_all(head.as_bytes()).await.expect("sent");
+        let mut answer = [0; 12];
+        timeout(PATIENCE, stream.read_exact(&mut answer)).await.expect("in time").expect("read");
+        let status = if number < 128 { "HTTP/1.1 200" } else { "HTTP/1.1 503" };
+        assert_eq!(String::from_utf8_lossy(&answer), status, "{number}");
+        open.push(stream);
+    }
+    drop(slow);
+}
+
 /// Where spans come at their end alone, inner ones before outer ones, who called whom is known at the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_alone_keep_callers() {

@@ -1,9 +1,9 @@
 //! Runs that other processes of this user play: detached, steered and answered from elsewhere, and what
 //! hostile programs and killed processes do to that.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -425,6 +425,48 @@ fn hostile_clients_harm_nothing() {
     scene.asks(&run, "manager");
     assert_eq!(scene.run(&["answer", &run, "q2", "--text", "We are."]).code, Some(0));
     scene.waits_until(&run, |row| row["status"] == "ended");
+}
+
+/// A socket whose process never ends a line: what reads it stops soon, and says so.
+#[test]
+fn endless_reply_is_refused() {
+    let scene = Scene::new();
+    let run = scene.detach(&[]);
+    scene.asks(&run, "operator");
+    let listener = UnixListener::bind(scene.folder().join("0123abcd")).expect("a socket");
+    let sent = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        drop(listener);
+        let (piece, mut sent) = ([b'x'; 64 << 10], 0);
+        while stream.write_all(&piece).is_ok() {
+            sent += piece.len();
+        }
+        sent
+    });
+    assert_eq!(scene.run(&["answer", &run, "q1", "--deny"]).code, Some(0));
+    assert!(sent.join().expect("no panic") < 16 << 20);
+}
+
+/// The connections of a process are limited, and one too many learns that.
+#[test]
+fn too_many_followers_are_refused() {
+    let scene = Scene::new();
+    let run = scene.detach(&[]);
+    scene.asks(&run, "operator");
+    let socket = scene.sockets().pop().expect("a socket");
+    let follow = || {
+        let mut stream = UnixStream::connect(&socket).expect("it listens");
+        writeln!(stream, "{}", json!({ "follow": { "run": run } })).expect("sent");
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).expect("a reply");
+        (stream, line)
+    };
+    let followers: Vec<_> = (0..128).map(|_| follow()).collect();
+    assert!(followers.iter().all(|(_, line)| line.starts_with("{\"clock\":")));
+    assert_eq!(follow().1, "{\"refused\":\"too many connections: 128 are open\"}\n");
+    let refused = scene.run(&["ctl", &run, "pause"]);
+    assert!(refused.err.contains("too many connections: 128 are open"), "{refused:?}");
+    drop(followers);
 }
 
 /// A process that was killed leaves its socket; the next one that finds it removes it. Nothing is lost.

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 MODE = sys.argv[1]
 if "WITNESS" in os.environ:
@@ -36,10 +37,10 @@ def end(message, word="end_turn"):
     send({"id": message["id"], "result": {"stopReason": word}})
 
 
-def ask(session, number, options):
+def ask(session, number, options, call=None):
+    call = call or {"toolCallId": f"t{number}", "title": "Delete all", "kind": "delete", "rawInput": {"path": "/"}}
     send({"id": number, "method": "session/request_permission", "params": {
-        "sessionId": session, "options": options,
-        "toolCall": {"toolCallId": f"t{number}", "title": "Delete all", "kind": "delete", "rawInput": {"path": "/"}}}})
+        "sessionId": session, "options": options, "toolCall": call}})
     while True:
         answer = read()
         if answer.get("id") == number and "method" not in answer:
@@ -134,27 +135,78 @@ def play(message):
             answers.append(str(answer.get("error", {}).get("code")))
         say(session, " ".join(answers))
         return end(message)
+    if MODE == "acts":
+        folder = os.getcwd()
+        diff = [{"type": "diff", "path": f"{folder}/seen.txt", "newText": "as shown\n"}]
+        ask(session, 1, [YES, NO], {"toolCallId": "w", "title": "Write", "kind": "edit", "content": diff})
+        said = []
+        for number, (method, params) in enumerate([
+            ("fs/write_text_file", {"path": f"{folder}/seen.txt", "content": "as shown\n"}),
+            ("fs/write_text_file", {"path": f"{folder}/seen.txt", "content": "another\n"}),
+            ("fs/write_text_file", {"path": "/etc/out", "content": "x"}),
+            ("fs/read_text_file", {"path": f"{folder}/seen.txt"}),
+            ("terminal/create", {"command": "sh", "args": ["-c", "echo $A; exit 3"], "env": [{"name": "A", "value": "hi"}]}),
+            ("terminal/wait_for_exit", {"terminalId": "t1"}),
+            ("terminal/create", {"command": "echo $$ >pid; sleep 600"}),
+        ], 10):
+            send({"id": number, "method": method, "params": {"sessionId": session, **params}})
+            while True:
+                answer = read()
+                if answer.get("id") == number and "method" not in answer:
+                    break
+            said.append("no" if "error" in answer else "yes")
+        while said[-1] == "yes" and not (os.path.exists("pid") and open("pid").read()):
+            time.sleep(0.01)
+        say(session, " ".join(said))
+        return end(message)
+    if MODE in ("cut", "surrogates"):
+        sid = json.dumps(session)
+        if MODE == "cut":
+            sys.stdout.write('{"jsonrpc": "2.0", "method": "session/upd\n')
+        else:
+            head = '{"method": "session/update", "params": {"sessionId": ' + sid
+            head += ', "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": '
+            sys.stdout.write("\x1b]0;coder\x07" + head + '"Half \\ud83d"}}}}\n[' + head + '"\\ude00 done."}}}}]\n')
+        sys.stdout.flush()
+        return send({"id": message["id"], "result": {"stopReason": "end_turn"}, "error": None})
     if MODE == "children":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, close_fds=False)
+        for alone in (False, True):
+            subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, close_fds=False, start_new_session=alone)
+        # A daemon: its parent has ended.
+        subprocess.run(["sh", "-c", "setsid sleep 600 & exit"], stdin=subprocess.DEVNULL, close_fds=False)
         say(session, "Started one.")
         return end(message)
     say(session, f"[{os.getpid()}] {prompt}")
     end(message)
 
 
+if MODE == "banner":
+    sys.stdout.write("Welcome! Which model?\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+if MODE == "chatter":
+    sys.stdout.write("loading\n" * 2000)
+    sys.stdout.flush()
+    sys.stdin.read()
 if MODE == "dead":
     sys.stderr.write("no login found\n")
     os._exit(3)
-sessions = 0
+sessions, logged_in = 0, False
+LOGINS = {"login": [{"id": "login", "name": "Log in with Acme", "description": "Run `acme login`"}],
+          "cached": [{"id": "browser", "name": "B"}, {"id": "cached_token", "name": "Cached token"}]}
 while True:
     message = read()
     method = message.get("method")
     if method == "initialize":
         send({"id": message["id"], "result": {"protocolVersion": 2 if MODE == "newer" else 1,
+                                              "authMethods": LOGINS.get(MODE, []),
                                               "agentCapabilities": {"loadSession": MODE == "loads"}}})
+    elif method == "authenticate":
+        logged_in = message["params"]["methodId"] == "cached_token"
+        send({"id": message["id"], "result": {}})
     elif method == "session/new":
-        if MODE == "login":
+        if MODE in LOGINS and not logged_in:
             send({"id": message["id"], "error": {"code": -32000, "message": "Authentication required"}})
         elif MODE == "nameless":
             send({"id": message["id"], "result": {}})

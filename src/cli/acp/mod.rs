@@ -28,7 +28,9 @@ use super::stdio::StdioService;
 use super::streams::refuse;
 use crate::base::refused::Refused;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::net::json_rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, RpcMessage};
+use crate::net::json_rpc::{
+    INVALID_PARAMS, LineRead, METHOD_NOT_FOUND, PARSE_ERROR, RpcError, RpcMessage, read_line,
+};
 use crate::scenario::STDIN;
 use crate::screen::form::fields::MAX_TEXT_BYTES;
 
@@ -233,17 +235,30 @@ impl AcpAgent {
                 Ok(0) | Err(_) => return,
             }
             while prompts.try_join_next().is_some() {}
-            match RpcMessage::from_line(&line) {
-                Some(RpcMessage::Request { id, method, params }) => {
-                    if let Some(result) = self.on_request(&id, &method, params, prompts).await {
-                        self.client.send(&RpcMessage::Response { id, result }).await;
+            let messages = match read_line(line.trim_ascii(), RpcMessage::from_line) {
+                LineRead::Messages(messages) => messages,
+                LineRead::Other => {
+                    tracing::info!("a line of the client is no message");
+                    continue;
+                }
+                LineRead::Unreadable(why) => {
+                    let result = Err(RpcError::new(PARSE_ERROR, why));
+                    self.client.send(&RpcMessage::Response { id: Value::Null, result }).await;
+                    continue;
+                }
+            };
+            for message in messages {
+                match message {
+                    RpcMessage::Request { id, method, params } => {
+                        if let Some(result) = self.on_request(&id, &method, params, prompts).await {
+                            self.client.send(&RpcMessage::Response { id, result }).await;
+                        }
                     }
+                    RpcMessage::Notification { method, params } => {
+                        self.on_notification(&method, params);
+                    }
+                    RpcMessage::Response { id, result } => self.client.take(&id, result),
                 }
-                Some(RpcMessage::Notification { method, params }) => {
-                    self.on_notification(&method, params);
-                }
-                Some(RpcMessage::Response { id, result }) => self.client.take(&id, result),
-                None => tracing::info!("a line of the client is no message"),
             }
         }
     }

@@ -66,7 +66,7 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
         tracing::warn!("signals end the program immediately: {error}");
     }
     // It ends with this program, also if that is killed.
-    let supervisor = match Supervisor::start(STOP).await {
+    let supervisor = match Supervisor::start(STOP, "").await {
         Ok(supervisor) => supervisor,
         Err(error) => {
             let why = Refused::new(format!("no process to watch {SERVER}")).because(error);

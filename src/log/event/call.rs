@@ -227,7 +227,8 @@ impl Reply {
     }
 }
 
-/// A call of a tool that an agent of another program makes itself. Its texts are made visible, and cut.
+/// A call of a tool that an agent of another program makes itself, or an action that it has roundtable carry
+/// out. Its texts are made visible, and cut.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct AgentStep {
@@ -240,6 +241,9 @@ pub struct AgentStep {
     /// Its arguments where it starts, its result where it ends; may be empty.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub text: Arc<str>,
+    /// Whether roundtable carries it out for the agent. Of other steps only the agent says that they happen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub carried_out: bool,
 }
 
 /// How far a step of an agent is.

@@ -39,12 +39,15 @@ record! {
         mcp: BoundedList<NonBlankString, 0, 20> = default(BoundedList(Vec::new())),
         /// The mode of its sessions, by its own name, such as plan or ask. Default: its own.
         mode: NonBlankString = optional,
-        /// What it may do without asking the operator: kinds of its own tools. Everything else that it asks
-        /// for is a question.
+        /// What it may do without asking the operator: kinds of actions. Everything else is a question. Of its
+        /// own tools the agent says what kind they are; a request that shows a command, a change or an address
+        /// needs the kind of that too, and one that shows nothing is always a question.
         allow: BoundedList<ActionKind, 0, { ActionKind::ALL.len() }> = default(BoundedList(Vec::new())),
-        /// Whether it may read and write files of its folder through roundtable. Most agents do without.
+        /// Whether it may read and write files of its folder through roundtable. Most agents do without. A
+        /// change is a question unless `allow` has `edit`.
         files: FileAccess = default(FileAccess::None),
-        /// Whether it may run commands in its folder through roundtable. Most agents do without.
+        /// Whether it may run commands in its folder through roundtable. Most agents do without. A command is
+        /// a question unless `allow` has `execute`.
         terminal: bool = default(false),
         /// Timeout in seconds until it has started.
         start_timeout_s: Seconds = default(Seconds::from_whole_seconds(60)),

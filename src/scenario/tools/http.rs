@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::KnownArguments;
 use crate::base::private_host::has_private_host;
 use crate::base::worded;
 use crate::scenario::read::format::tools::settings;
@@ -79,7 +80,7 @@ worded! { HttpMethod { Get = "GET", Post = "POST", Put = "PUT", Delete = "DELETE
 /// Builds a request; `args` are the arguments that its URL may name.
 pub(super) fn build(
     table: &HttpTable,
-    args: Option<&[&str]>,
+    args: &KnownArguments<'_>,
     of: &str,
     cx: &mut ReadContext,
 ) -> Option<HttpSpec> {
@@ -96,8 +97,12 @@ pub(super) fn build(
     let pointer = cx.at_key("pointer", |cx| pointer(table.pointer.as_ref(), "", cx));
     let given = table.url.as_ref()?;
     cx.at_key("url", |cx| {
-        url(given, args, of, cx)?;
+        url(given, args.names, of, cx)?;
         warn_of_private_host(given, table.allow_private, cx);
+        // A pattern may give more arguments than a request that only reads needs.
+        if !table.send_args && !(args.certain && table.method == HttpMethod::Get) {
+            warn_of_unsent_args(given, args.names.unwrap_or_default(), of, cx);
+        }
         Some(())
     })?;
     Some(HttpSpec {
@@ -109,6 +114,17 @@ pub(super) fn build(
         max_bytes: u64::from(table.max_bytes.0),
         allow_private: table.allow_private,
     })
+}
+
+/// Warns of arguments that a request does not have: they are approved and logged, and reach nobody.
+fn warn_of_unsent_args(url: &NonBlankString, args: &[&str], of: &str, cx: &mut ReadContext) {
+    let unsent = args.iter().filter(|name| !url.text.contains(&format!("{{{name}}}")));
+    let unsent: Vec<String> = unsent.map(|name| format!("`{name}`")).collect();
+    if !unsent.is_empty() {
+        let what = format!("this {of} does not send {}", unsent.join(", "));
+        let help = "add send_args = true for a JSON body, or use `{name}` in the URL";
+        cx.warn(url.at, what, help);
+    }
 }
 
 /// A JSON pointer, or the default if none is given.

@@ -300,7 +300,7 @@ pub(crate) fn tool_kind(
             fixture::build(&table.value, attempts, scope, cx)
         })?)),
         KindTable::Http(table) => ToolKind::Http(Arc::new(
-            cx.at_key("http", |cx| http::build(&table.value, args.names, declared.what, cx))?,
+            cx.at_key("http", |cx| http::build(&table.value, args, declared.what, cx))?,
         )),
         KindTable::Command(table) => ToolKind::Command(Arc::new(command::build(&table.value)?)),
         KindTable::Search(table) => ToolKind::Search(Arc::new(

@@ -7,7 +7,6 @@ pub mod fields;
 pub mod fork;
 pub mod models;
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use self::fields::{FormFields, MAX_TEXT_BYTES, fields_of, path_of};
@@ -23,6 +22,7 @@ use crate::scenario::catalogue::{LiveOffer, RequestedModel, ScenarioEntry};
 use crate::scenario::{ProblemPosition, Scenario, Severity};
 
 pub use self::fields::{Field, FieldId, FieldValue};
+pub use crate::base::visible::shell_word as quoted;
 
 /// A section of the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -445,48 +445,5 @@ impl LaunchForm {
     pub fn command_line(&self) -> String {
         let words: Vec<_> = self.command_words().iter().map(|word| quoted(word)).collect();
         words.join(" ")
-    }
-}
-
-/// A word quoted for a shell. Line ends and control characters are written as `$'…'`, which bash,
-/// zsh and ksh read, so that the command stays on one line.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    if !word.chars().any(char::is_control) {
-        return format!("'{}'", word.replace('\'', r"'\''"));
-    }
-    let mut out = "$'".to_owned();
-    for c in word.chars() {
-        match c {
-            '\\' => out.push_str(r"\\"),
-            '\'' => out.push_str(r"\'"),
-            '\n' => out.push_str(r"\n"),
-            '\r' => out.push_str(r"\r"),
-            '\t' => out.push_str(r"\t"),
-            c if c.is_ascii_control() => {
-                let _ = write!(out, "\\x{:02x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('\'');
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quotes_arguments_only_when_needed() {
-        assert_eq!(quoted("budget.max_rounds=1"), "budget.max_rounds=1");
-        assert_eq!(quoted("goal=Is it safe?"), "'goal=Is it safe?'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted("two\nlines"), r"$'two\nlines'");
-        assert_eq!(quoted("it's\n\\"), r"$'it\'s\n\\'");
-        assert_eq!(quoted(""), "''");
     }
 }

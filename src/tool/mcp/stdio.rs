@@ -1,6 +1,6 @@
 //! An MCP server that is a program: rmcp's transport over the lines of [`crate::tool::program`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use rmcp::RoleClient;
@@ -12,6 +12,7 @@ use rmcp::transport::Transport;
 
 use super::results::{Asked, read_message};
 use crate::log::event::kind::AttemptFailed;
+use crate::net::json_rpc::read_line;
 use crate::tool::link::{LinkFailures, ProgramLink};
 use crate::tool::program;
 use crate::tool::program::{LineNotSent, LineReader, LineWriter, LinkBreak, LinkedProgram};
@@ -26,13 +27,16 @@ pub(super) async fn start(
     failures: &Arc<LinkFailures>,
 ) -> Result<LineTransport, Box<AttemptFailed>> {
     let (stdout, messages) = program::start(server, link, failures).await?;
-    Ok(LineTransport { stdout, messages, pending: HashMap::new(), link: Arc::clone(link) })
+    let (read, pending) = (VecDeque::new(), HashMap::new());
+    Ok(LineTransport { stdout, messages, read, pending, link: Arc::clone(link) })
 }
 
 /// Messages to and from a program.
 pub(super) struct LineTransport {
     stdout: LineReader,
     messages: LineWriter,
+    /// Messages of the last line that are not passed on yet.
+    read: VecDeque<ServerJsonRpcMessage>,
     /// What the requests ask for whose response has not arrived. Any other response is ignored.
     pending: HashMap<RequestId, Asked>,
     link: Arc<ProgramLink>,
@@ -100,17 +104,19 @@ impl Transport<RoleClient> for LineTransport {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
+            while let Some(message) = self.read.pop_front() {
+                if let Some(message) = self.accept(message) {
+                    return Some(message);
+                }
+            }
             let pending = &self.pending;
             let asked = |id: &RequestId| {
                 let asked = pending.get(id).or_else(|| pending.get(&as_number(id)?));
                 asked.copied().unwrap_or(Asked::Other)
             };
-            match self.stdout.next(|line| read_message(line, asked).ok()).await {
-                Ok(message) => {
-                    if let Some(message) = self.accept(message) {
-                        return Some(message);
-                    }
-                }
+            let strict = |line: &[u8]| read_message(line, asked).ok();
+            match self.stdout.next(|line| read_line(line, strict)).await {
+                Ok(messages) => self.read.extend(messages),
                 Err(why) => {
                     self.stdout.break_off(why);
                     self.link.closed().await;

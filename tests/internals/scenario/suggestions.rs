@@ -452,6 +452,15 @@ fn reports_disallowed_private_host() {
     assert!(found.len() == 1 && found[0].ends_with(said), "{found:#?}");
     assert_eq!(with(&format!("{url}\nallow_private = true")), Vec::<String>::new());
     assert_eq!(with("url = \"https://api.example.com/{day}\""), Vec::<String>::new());
+    // A request that has none of the arguments does something else than was approved.
+    let post = "url = \"https://api.example.com/traffic\"\nmethod = \"POST\"";
+    let found = with(post);
+    let said = "warning: workers.traffic_worker.http.url: this worker does not send `";
+    assert!(
+        found.len() == 1 && found[0].contains(said) && found[0].contains("`day`"),
+        "{found:#?}"
+    );
+    assert_eq!(with(&format!("{post}\nsend_args = true")), Vec::<String>::new());
     let bare = format!(
         "{before}[workers.traffic_worker.http]\nurl = \"https://api.example.com/{{day}}\"\n\n{after}"
     );

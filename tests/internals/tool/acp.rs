@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 use crate::log::event::kind::{
-    AgentStep, AttemptFailed, ChatMessage, FailureClass, MessageRole, Purpose, Reply,
+    AgentStep, AttemptFailed, ChatMessage, FailureClass, MessageRole, Purpose, Reply, StepState,
 };
 use crate::model::host::{
     AttemptHost, AttemptProgress, InputReply, InputRequest, PermissionRequest,
@@ -136,7 +136,13 @@ async fn misbehaving_agents_fail_one_attempt() {
         ("dead", FailureClass::Tool, "the agent coder ended with exit code 3: no login found"),
         ("dies", FailureClass::Tool, "the agent coder ended with exit code 9: out of memory"),
         ("newer", FailureClass::BadResponse, "speaks another version of the protocol: 2, not 1"),
-        ("login", FailureClass::Auth, "needs a login: Authentication required"),
+        (
+            "login",
+            FailureClass::Auth,
+            "needs a login: Authentication required; it offers: Log in with Acme (Run `acme login`)",
+        ),
+        ("chatter", FailureClass::BadResponse, "writes no messages and was ended; 1001 lines"),
+        ("cut", FailureClass::BadResponse, "sent a message that cannot be read (EOF while parsing"),
         ("nameless", FailureClass::BadResponse, "opened a session without an id"),
         ("huge", FailureClass::TooLarge, "sent a message larger than 1 MiB"),
         ("flood", FailureClass::TooLarge, "said more than 1048576 bytes in one turn"),
@@ -159,6 +165,7 @@ async fn strange_agents_are_understood() {
         ("garbage", "After garbage."),
         ("other", "For you."),
         ("silent", ""),
+        ("surrogates", "Half \u{fffd}\u{fffd} done."),
         ("control", "\u{1b}[2Jgone\u{202e}"),
     ] {
         let (model, run) = (fake(mode), TestRun::default());
@@ -207,6 +214,81 @@ async fn permissions_are_asked_unless_allowed() {
     assert_eq!(&*ask(&fake("loop"), &run).await.expect("a reply").text, "130 of 130 refused.");
     let choices = run.asked.lock().expect("free")[0].choices.clone();
     assert_eq!(choices, [Arc::from("Yes"), Arc::from("Yes (2)"), Arc::from("No")]);
+}
+
+#[tokio::test]
+async fn carried_out_actions_are_asked_and_told() {
+    let offer = |spec: &mut AcpSpec, folder: &std::path::Path| {
+        (spec.files, spec.terminal, spec.cwd) = (FileAccess::Write, true, Some(folder.to_owned()));
+    };
+    // What the scenario allows, the answer to every question: what was done, and what was asked.
+    for (allow, answer, said, questions) in [
+        // The agent's own question had the first change word for word, so it is not asked again.
+        (vec![], Some(0), "yes yes no yes yes yes yes", 4),
+        (vec![], None, "no no no no no no no", 5),
+        (vec![ActionKind::Read], None, "no no no no no no no", 5),
+        (vec![ActionKind::Edit], None, "yes yes no yes no no no", 2),
+        (vec![ActionKind::Execute], None, "no no no no yes yes yes", 3),
+        (vec![ActionKind::Edit, ActionKind::Execute], None, "yes yes no yes yes yes yes", 0),
+        // The second choice allows all of a kind: the agent's own is a no.
+        (vec![], Some(1), "yes yes no yes yes yes yes", 3),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let model = fake_with("acts", &[], |spec| {
+            offer(spec, folder.path());
+            spec.allow = allow.clone();
+        });
+        let run = TestRun { answer, ..TestRun::default() };
+        let reply = ask(&model, &run).await.expect("a reply");
+        assert_eq!(&*reply.text, said, "{allow:?} {answer:?}");
+        let asked = run.asked.lock().expect("free");
+        assert_eq!(asked.len(), questions, "{allow:?} {answer:?}: {asked:#?}");
+        let steps = run.steps.lock().expect("free");
+        assert!(steps.iter().all(|step| step.carried_out), "{steps:#?}");
+        let ended = |title: &str| {
+            let mut ended =
+                steps.iter().filter(|it| &*it.title == title && it.state != StepState::Started);
+            ended.next_back().map(|step| (step.state, step.text.to_string()))
+        };
+        let outside = ended("Write /etc/out").expect("a step");
+        assert!(outside.0 == StepState::Failed && outside.1.contains("is not in"), "{outside:?}");
+        let failed = |text: &str| Some((StepState::Failed, text.to_owned()));
+        let (command, endless) =
+            (ended("Run echo $A; exit 3"), ended("Run echo $$ >pid; sleep 600"));
+        match said.ends_with("yes") {
+            true => {
+                assert_eq!(command, failed("exit code 3\nhi"));
+                assert_eq!(endless, failed("still ran at the end of the turn, and was killed"));
+                let pid = std::fs::read_to_string(folder.path().join("pid")).expect("its number");
+                let pid = rustix::process::Pid::from_raw(pid.trim().parse().expect("a number"));
+                in_time(async {
+                    while pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()) {
+                        tokio::task::yield_now().await;
+                    }
+                })
+                .await;
+            }
+            false => assert_eq!((command, endless), (failed("not allowed"), failed("not allowed"))),
+        }
+        if let Some(question) = asked.iter().find(|it| it.text.starts_with("Run echo")) {
+            assert_eq!(question.text, "Run echo $A; exit 3\nA=hi");
+            assert_eq!(&*question.choices[1], "Allow all commands of coder in this run");
+        }
+    }
+}
+
+#[tokio::test]
+async fn silent_login_is_used() {
+    let reply = ask(&fake("cached"), &TestRun::default()).await.expect("a reply");
+    assert!(reply.text.ends_with("] Go."), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn slow_start_quotes_the_output() {
+    let model = fake_with("banner", &[], |spec| spec.start_timeout = Duration::from_secs(3));
+    let failed = ask(&model, &TestRun::default()).await.expect_err("no agent");
+    let part = "did not start within 3 s; a line of its standard output is no message: Welcome!";
+    assert!(failed.text.contains(part), "{}", failed.text);
 }
 
 #[tokio::test]

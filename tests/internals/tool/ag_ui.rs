@@ -176,6 +176,7 @@ async fn failures_say_what_to_do() {
     let echoed = format!("no: {TOKEN}");
     let error =
         json!({ "type": "RUN_ERROR", "message": format!("lost {TOKEN}\u{1b}[2J"), "code": "E7" });
+    let silent = json!({ "type": "RUN_ERROR", "message": null, "code": 7 });
     let cancelled = json!({ "type": "RUN_FINISHED", "outcome": { "type": "cancelled" } });
     let huge = text("m", &"x".repeat(20_000));
     let pieces: Vec<Value> = (0..20).map(|_| text("m", &"y".repeat(900))).collect();
@@ -187,6 +188,7 @@ async fn failures_say_what_to_do() {
             Auth,
             "HTTP 401: no: ***. Check Authorization in [agents.support.ag_ui]",
         ),
+        (events(&[silent]), Tool, "failed (7): no reason. Look at the output"),
         (http("403 Forbidden", &[], ""), Auth, "HTTP 403. Check Authorization"),
         (http("429 Too Many", &["retry-after: 7"], ""), RateLimited, "HTTP 429. Wait"),
         (http("500 Oops", &[], "trace"), Status, "HTTP 500: trace. Look at the output"),

@@ -263,6 +263,74 @@ async fn turn_waits_for_hundred_answers() {
 }
 
 #[tokio::test]
+async fn interrupt_of_a_draft_is_asked() {
+    let end = [json!({ "type": "RUN_FINISHED", "outcome": "interrupt",
+        "interrupt": { "id": "i1", "reason": "approval", "payload": { "charge": "ch_2" } } })];
+    let (asked, desk) = resumed(&end, vec![InputReply::Accept(json!({}))]).await;
+    assert_eq!(asked["resume"], json!({ "interruptId": "i1", "payload": { "approved": true } }));
+    assert_eq!(desk.questions(), ["approval\ncharge: ch_2"]);
+    let (asked, desk) = resumed(
+        &[json!({ "type": "RUN_FINISHED", "outcome": "interrupt" })],
+        vec![InputReply::Cancel],
+    )
+    .await;
+    assert_eq!(asked["resume"], json!({ "payload": { "approved": false } }));
+    assert_eq!(desk.questions(), ["The agent waits for an answer."]);
+}
+
+#[tokio::test]
+async fn careless_events_are_read() {
+    let said = |end: &str| {
+        format!(
+            "{STREAM_HEAD}event: ping\ndata: 2026-11-01\n\n{}{end}\n\n",
+            event(text("a", "Hi."))
+        )
+    };
+    for (stream, expected) in [
+        (
+            said(
+                "data: {\"type\":\"RUN_FINISHED\",\"outcome\":\"success\",\"usage\":{\"inputTokens\":1.5}}",
+            ),
+            "Hi.",
+        ),
+        (
+            said("event: RUN_FINISHED\ndata: {\"type\":\"RUN_FINISHED\",\"result\":\"Not this.\"}"),
+            "Hi.",
+        ),
+        (
+            said(
+                "data: {\"type\":\"STATE_SNAPSHOT\",\"snapshot\":{\"a\":NaN}}\n\ndata: {\"type\":\"RUN_FINISHED\"}",
+            ),
+            "Hi.",
+        ),
+        (
+            said(
+                "data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"a\",\"delta\":\" \\ud83d\"}\n\ndata: {\"type\":\"RUN_FINISHED\"}",
+            ),
+            "Hi. \u{fffd}",
+        ),
+        (
+            format!(
+                "{STREAM_HEAD}data: {{\"type\":\"RUN_FINISHED\",\"result\":{{\"answer\":7}}}}\n\n"
+            ),
+            "{\"answer\":7}",
+        ),
+        (
+            format!("{STREAM_HEAD}data: {{\"type\":\"RUN_FINISHED\",\"result\":\"Done.\"}}\n\n"),
+            "Done.",
+        ),
+    ] {
+        let (server, desk) = (Server::start().await, Desk::default());
+        let (reply, _) =
+            play(&agent(&server), &server, &saying("x"), &desk, &[stream.clone()]).await;
+        let reply = reply.unwrap_or_else(|failed| panic!("{stream}: {}", failed.text));
+        assert_eq!(&*reply.text, expected, "{stream}");
+        let ignored = reply.ignored.as_deref();
+        assert_eq!(ignored, stream.contains("ping").then_some("ping (1)"), "{stream}");
+    }
+}
+
+#[tokio::test]
 async fn interrupt_of_langgraph_is_question() {
     let value = || json!({ "question": "Refund ch_2?", "charge": "ch_2" });
     let text = "question: Refund ch_2?\ncharge: ch_2";

@@ -96,7 +96,7 @@ fn card_shows_steps_before() {
     let span = attempt.expect("an attempt").span;
     let step = |id: &str, title: &str, state| {
         let (id, title, text) = (id.into(), title.into(), "".into());
-        EventKind::AgentStep(Arc::new(AgentStep { id, title, state, text }))
+        EventKind::AgentStep(Arc::new(AgentStep { id, title, state, text, carried_out: false }))
     };
     let steps = [
         step("s1", "Read main.rs", StepState::Started),

@@ -2,18 +2,19 @@
 //! asks, by session.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::SPEAKS_ACP;
-use super::terminals::Terminals;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
-use crate::net::json_rpc::{METHOD_NOT_FOUND, RpcError, RpcMessage};
+use crate::net::json_rpc::{METHOD_NOT_FOUND, RpcError, RpcMessage, read_line};
 use crate::tool::link::{LinkFailures, LinkGuard, ProgramLink};
 use crate::tool::program;
 use crate::tool::program::{LineReader, LineWriter, LinkedProgram};
@@ -32,6 +33,41 @@ pub(super) enum RequestFailed {
     Refused(RpcError),
     /// The connection has ended.
     Link(Box<AttemptFailed>),
+}
+
+/// A way to log in to an agent (`authMethods`).
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LoginMethod {
+    pub(super) id: String,
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl LoginMethod {
+    /// Those of the response to `initialize`.
+    fn list(said: &Value) -> Vec<Self> {
+        let list = said.get("authMethods").and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(|it| Self::deserialize(it).ok()).collect()
+    }
+
+    /// Whether it needs no person: the agent has a token already, or a key in a variable.
+    pub(super) fn is_silent(&self) -> bool {
+        let id = self.id.replace('-', "_").to_lowercase();
+        self.kind == "env_var" || ["cached_token", "api_key"].iter().any(|it| id.contains(it))
+    }
+}
+
+impl fmt::Display for LoginMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name.as_deref().unwrap_or(&self.id))?;
+        match self.description.as_deref().map_or("", str::trim) {
+            "" => Ok(()),
+            description => write!(f, " ({description})"),
+        }
+    }
 }
 
 /// What an agent says or asks during a turn.
@@ -55,8 +91,8 @@ pub(super) struct AcpConnection {
     inbox: Arc<Inbox>,
     /// What the agent can do.
     capabilities: Value,
-    /// The commands that run for it.
-    pub(super) terminals: Terminals,
+    /// How a person can log in to it.
+    pub(super) logins: Vec<LoginMethod>,
     _guard: LinkGuard,
 }
 
@@ -91,7 +127,7 @@ impl AcpConnection {
             next_id: AtomicU64::new(1),
             inbox,
             capabilities: Value::Null,
-            terminals: Terminals::default(),
+            logins: Vec::new(),
             _guard: guard,
         };
         let params = json!({
@@ -102,7 +138,8 @@ impl AcpConnection {
         let fail = |class, what: String, advice: &str| Err(failures.failure(class, &what, advice));
         match timeout(limit, connection.request("initialize", params)).await {
             Err(_) => {
-                let what = format!("did not start within {:.0} s", limit.as_secs_f64());
+                let stray = connection.link.stray_note(failures);
+                let what = format!("did not start within {:.0} s{stray}", limit.as_secs_f64());
                 fail(
                     FailureClass::Timeout,
                     what,
@@ -118,6 +155,7 @@ impl AcpConnection {
                 Some(VERSION) => {
                     connection.capabilities =
                         said.get("agentCapabilities").cloned().unwrap_or_default();
+                    connection.logins = LoginMethod::list(&said);
                     Ok(connection)
                 }
                 version => {
@@ -295,43 +333,15 @@ async fn read_messages(
     link: Arc<ProgramLink>,
 ) {
     loop {
-        let message = tokio::select! {
+        let messages = tokio::select! {
             biased;
             _ = link.closed() => return,
-            message = reader.next(RpcMessage::from_line) => message,
+            messages = reader.next(|line| read_line(line, RpcMessage::from_line)) => messages,
         };
-        match message {
-            Ok(RpcMessage::Response { id, result }) => {
-                // Some programs send numbers back as texts.
-                let id = id.as_u64().or_else(|| id.as_str()?.parse().ok());
-                let pending = id.and_then(|id| lock(&inbox.pending).remove(&id));
-                match pending {
-                    Some(pending) => drop(pending.send(result)),
-                    None => tracing::debug!(?id, "ignored a response that nobody waits for"),
-                }
-            }
-            Ok(RpcMessage::Notification { method, params }) if method == "session/update" => {
-                let Some(turn) = inbox.turn_of(&params) else { continue };
-                let update = params.get("update").cloned().unwrap_or_default();
-                let _ = turn.send(FromAgent::Update(update)).await;
-            }
-            Ok(RpcMessage::Notification { .. }) => {}
-            Ok(RpcMessage::Request { id, method, params }) => {
-                let refused = match inbox.turn_of(&params) {
-                    Some(turn) => {
-                        let request = FromAgent::Request { id, method, params };
-                        match turn.send(request).await {
-                            Err(mpsc::error::SendError(FromAgent::Request {
-                                id, method, ..
-                            })) => Some((id, method)),
-                            _ => None,
-                        }
-                    }
-                    None => Some((id, method)),
-                };
-                if let Some((id, method)) = refused {
-                    let result = outside_of_turns(&method);
-                    let _ = writer.send(RpcMessage::Response { id, result }.to_line());
+        match messages {
+            Ok(messages) => {
+                for message in messages {
+                    inbox.deliver(message, &writer).await;
                 }
             }
             Err(why) => {
@@ -352,6 +362,45 @@ fn outside_of_turns(method: &str) -> Result<Value, RpcError> {
 }
 
 impl Inbox {
+    /// Passes a message of the agent on to the one who waits for it.
+    async fn deliver(&self, message: RpcMessage, writer: &LineWriter) {
+        match message {
+            // It could not read a request, and does not say which one.
+            RpcMessage::Response { id: Value::Null, result } => {
+                for (_, pending) in lock(&self.pending).drain() {
+                    let _ = pending.send(result.clone());
+                }
+            }
+            RpcMessage::Response { id, result } => {
+                // Some programs send numbers back as texts.
+                let id = id.as_u64().or_else(|| id.as_str()?.parse().ok());
+                let pending = id.and_then(|id| lock(&self.pending).remove(&id));
+                match pending {
+                    Some(pending) => drop(pending.send(result)),
+                    None => tracing::debug!(?id, "ignored a response that nobody waits for"),
+                }
+            }
+            RpcMessage::Notification { method, params } if method == "session/update" => {
+                let Some(turn) = self.turn_of(&params) else { return };
+                let update = params.get("update").cloned().unwrap_or_default();
+                let _ = turn.send(FromAgent::Update(update)).await;
+            }
+            RpcMessage::Notification { .. } => {}
+            RpcMessage::Request { id, method, params } => {
+                let turn = self.turn_of(&params);
+                let request = FromAgent::Request { id, method, params };
+                let refused = match turn {
+                    Some(turn) => turn.send(request).await.err().map(|unsent| unsent.0),
+                    None => Some(request),
+                };
+                if let Some(FromAgent::Request { id, method, .. }) = refused {
+                    let result = outside_of_turns(&method);
+                    let _ = writer.send(RpcMessage::Response { id, result }.to_line());
+                }
+            }
+        }
+    }
+
     fn turn_of(&self, params: &Value) -> Option<mpsc::Sender<FromAgent>> {
         let session = params.get("sessionId")?.as_str()?;
         lock(&self.turns).get(session).cloned()

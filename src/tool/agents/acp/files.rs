@@ -87,6 +87,49 @@ pub(super) fn read(folder: &Path, params: Value, cap: u64) -> Result<Value, RpcE
     Ok(json!({ "content": content }))
 }
 
+/// A file that an agent wants to write.
+#[derive(Debug)]
+pub(super) struct FileChange {
+    pub(super) path: PathBuf,
+    pub(super) content: String,
+    /// The lines that change, with `-` and `+`.
+    pub(super) lines: String,
+}
+
+/// What a `fs/write_text_file` changes. `cap`: most bytes of the present file that are compared. Blocks.
+pub(super) fn change(folder: &Path, params: Value, cap: u64) -> Result<FileChange, RpcError> {
+    let WriteParams { path, content } = read_params(params)?;
+    let path = inside(folder, &path)?;
+    let present = path.metadata().ok().map(|file| file.len());
+    let old = match present {
+        None => Some(String::new()),
+        Some(length) if length <= cap => std::fs::read_to_string(&path).ok(),
+        Some(_) => None,
+    };
+    let lines = match &old {
+        Some(old) => changed_lines(old, &content),
+        None => {
+            let length = size(usize::try_from(present.unwrap_or(0)).unwrap_or(usize::MAX));
+            format!("(replaces {length} that are not shown){}", changed_lines("", &content))
+        }
+    };
+    Ok(FileChange { path, content, lines })
+}
+
+/// The lines of two texts without those that are equal at the beginning and at the end.
+fn changed_lines(old: &str, new: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let first = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let ends = old.iter().rev().zip(new.iter().rev());
+    let room = old.len().min(new.len()) - first;
+    let last = ends.take_while(|(old, new)| old == new).count().min(room);
+    let part = |lines: &[&str], mark: char| {
+        let changed = lines.get(first..lines.len() - last).unwrap_or_default();
+        changed.iter().map(|line| format!("\n{mark} {line}")).collect::<String>()
+    };
+    part(&old, '-') + &part(&new, '+')
+}
+
 /// Writes a file. Blocks.
 pub(super) fn write(folder: &Path, params: Value) -> Result<Value, RpcError> {
     let WriteParams { path, content } = read_params(params)?;
@@ -128,6 +171,26 @@ mod tests {
         }
         assert_eq!(std::fs::read_to_string(root.join("secret")).expect("it"), "s");
         assert!(!root.join("new").exists() && !root.join("d.txt").exists());
+    }
+
+    #[test]
+    fn change_of_a_file_is_shown() {
+        for (old, new, lines) in [
+            ("", "a\nb\n", "\n+ a\n+ b"),
+            ("a\nb\nc\n", "a\nx\nc\n", "\n- b\n+ x"),
+            ("a\na\n", "a\n", "\n- a"),
+            ("a\n", "a\na\n", "\n+ a"),
+            ("a\n", "", "\n- a"),
+            ("a\n", "a\n", ""),
+        ] {
+            assert_eq!(changed_lines(old, new), lines, "{old:?} to {new:?}");
+        }
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().canonicalize().expect("its path");
+        std::fs::write(folder.join("a"), [0xff; 9]).expect("a file");
+        let params = json!({ "path": folder.join("a"), "content": "x" });
+        let change = change(&folder, params, 100).expect("a change");
+        assert_eq!(change.lines, "(replaces 9 bytes that are not shown)\n+ x");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //!
 //! The types of messages are our own (docs/rules/decisions.md, *Agents of other programs*).
 
+mod actions;
 mod connection;
 mod files;
 mod prompt;
@@ -19,10 +20,11 @@ use serde_json::{Map, Value, json};
 use self::connection::{AcpConnection, RequestFailed};
 use self::prompt::{Heard, NextPrompt};
 use self::turn::{EndedTurn, Turn};
+use crate::base::visible::shell_word;
 use crate::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Reply, Usage};
 use crate::model::{ChatModel, ChatRequest, Failure, Listener};
 use crate::scenario::spec::script::ReplyEnd;
-use crate::scenario::tools::agent::{AGENT_VARIABLES, AcpSpec, OutsideAgent};
+use crate::scenario::tools::agent::{AGENT_VARIABLES, AcpSpec, ActionKind, OutsideAgent};
 use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
 use crate::tool::command::{find_program, not_found_advice};
 use crate::tool::link::LinkFailures;
@@ -43,6 +45,8 @@ pub(crate) struct AcpProgram {
     /// The folder that the sessions work in, absolute.
     folder: PathBuf,
     connection: tokio::sync::Mutex<Option<Arc<AcpConnection>>>,
+    /// What the operator has allowed for the whole run.
+    always: Mutex<Vec<ActionKind>>,
 }
 
 impl AcpProgram {
@@ -100,7 +104,8 @@ impl AcpProgram {
             folder: Some(folder.clone()),
         };
         let (agent, spec, connection) = (Arc::clone(agent), spec.clone(), Default::default());
-        Ok(Arc::new(Self { agent, spec, program, servers, failures, folder, connection }))
+        let always = Mutex::default();
+        Ok(Arc::new(Self { agent, spec, program, servers, failures, folder, connection, always }))
     }
 
     /// The sessions of a caller.
@@ -197,8 +202,18 @@ impl AcpProgram {
             Some(id) => id,
             None => {
                 params["additionalDirectories"] = json!([]);
-                let opened = connection.request("session/new", params).await;
-                let opened = opened.map_err(|failed| self.request_failed("session/new", failed))?;
+                let mut opened = connection.request("session/new", params.clone()).await;
+                if let Err(RequestFailed::Refused(error)) = &opened
+                    && error.code == AUTH_REQUIRED
+                    && let Some(login) = connection.logins.iter().find(|login| login.is_silent())
+                {
+                    let method = json!({ "methodId": login.id });
+                    if connection.request("authenticate", method).await.is_ok() {
+                        opened = connection.request("session/new", params).await;
+                    }
+                }
+                let opened = opened
+                    .map_err(|failed| self.request_failed(connection, "session/new", failed))?;
                 let Some(id) = opened.get("sessionId").and_then(Value::as_str) else {
                     let what = "opened a session without an id";
                     return Err(self.failures.failure(FailureClass::BadResponse, what, SPEAKS_ACP));
@@ -231,17 +246,35 @@ impl AcpProgram {
         }
         let params = json!({ "sessionId": session, "modeId": mode });
         let set = connection.request("session/set_mode", params).await;
-        set.map(|_| ()).map_err(|failed| self.request_failed("session/set_mode", failed))
+        set.map(|_| ())
+            .map_err(|failed| self.request_failed(connection, "session/set_mode", failed))
     }
 
     /// The failure of a request that the agent refused, or of its connection.
-    fn request_failed(&self, method: &str, failed: RequestFailed) -> Box<AttemptFailed> {
+    fn request_failed(
+        &self,
+        connection: &AcpConnection,
+        method: &str,
+        failed: RequestFailed,
+    ) -> Box<AttemptFailed> {
         match failed {
             RequestFailed::Link(failed) => failed,
             RequestFailed::Refused(error) if error.code == AUTH_REQUIRED => {
-                let program = &self.spec.command.program;
-                let what = format!("needs a login: {}", self.failures.quoted(&error.to_string()));
-                let advice = format!("Start `{program}` in a shell, log in there, and try again.");
+                let said = self.failures.quoted(&error.to_string());
+                let logins: Vec<String> =
+                    connection.logins.iter().map(ToString::to_string).collect();
+                let ways = match logins.as_slice() {
+                    [] => String::new(),
+                    logins => format!("; it offers: {}", self.failures.quoted(&logins.join("; "))),
+                };
+                let command = &self.spec.command;
+                let words = std::iter::once(&command.program).chain(&command.args);
+                let command = words.map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+                let advice = match logins.as_slice() {
+                    [] => format!("Start `{command}` in a shell, log in there, and try again."),
+                    _ => format!("Log in with one of them, or with `{command}` in a shell."),
+                };
+                let what = format!("needs a login: {said}{ways}");
                 self.failures.failure(FailureClass::Auth, &what, &advice)
             }
             RequestFailed::Refused(error) => {
@@ -324,11 +357,14 @@ impl AcpModel {
             env: &program.program.env,
             failures: &program.failures,
             listener,
+            always: &program.always,
         };
         let ended = turn.play(&session.connection, &session.id, &text).await;
         let EndedTurn { text, end, finish, usage, cost_usd } =
             ended.map_err(|failed| match failed {
-                turn::TurnFailed::Request(failed) => program.request_failed("the prompt", failed),
+                turn::TurnFailed::Request(failed) => {
+                    program.request_failed(&session.connection, "the prompt", failed)
+                }
                 turn::TurnFailed::Other(failed) => failed,
             })?;
         let (text, call) = match end.is_whole() {

@@ -2,25 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::actions::Actions;
 use super::connection::{AcpConnection, FromAgent, RequestFailed, TurnStep};
-use super::{files, turn_end, usage_of};
+use super::{turn_end, usage_of};
+use crate::base::visible::first_bytes;
 use crate::log::event::kind::{AgentStep, AttemptFailed, FailureClass, StepState, Usage};
 use crate::model::Listener;
-use crate::model::host::{AttemptProgress, PermissionRequest};
-use crate::net::json_rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
+use crate::model::host::AttemptProgress;
+use crate::net::json_rpc::RpcError;
 use crate::net::redact::{StreamRedactor, redact_forms};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::tools::agent::{AcpSpec, ActionKind, OutsideAgent};
 use crate::tool::ToolSettings;
 use crate::tool::link::LinkFailures;
 
-/// Most bytes of a text that a person reads in a question, or that a step keeps.
+/// Most bytes of the result of a step.
 const PART_BYTES: usize = 8 << 10;
 
 /// What a turn is played with.
@@ -31,6 +33,8 @@ pub(super) struct Turn<'a> {
     pub env: &'a ToolSettings,
     pub failures: &'a LinkFailures,
     pub listener: &'a dyn Listener,
+    /// What the operator has allowed for the whole run.
+    pub always: &'a Mutex<Vec<ActionKind>>,
 }
 
 /// A turn that has ended by itself.
@@ -66,7 +70,7 @@ struct TurnText {
     cost_usd: Option<f64>,
 }
 
-/// A response to a request of the agent.
+/// A response to a request of the agent, by its id.
 type Answered = (Value, Result<Value, RpcError>);
 
 impl Turn<'_> {
@@ -79,6 +83,7 @@ impl Turn<'_> {
     ) -> Result<EndedTurn, TurnFailed> {
         let mut turn = connection.begin_turn(session, prompt).await.map_err(TurnFailed::Other)?;
         let mut heard = TurnText::default();
+        let actions = Actions::new(self);
         let mut answers: FuturesUnordered<BoxFuture<'_, Answered>> = FuturesUnordered::new();
         let ended = loop {
             let step = tokio::select! {
@@ -87,6 +92,7 @@ impl Turn<'_> {
                     connection.reply(id, result);
                     continue;
                 }
+                () = actions.ended_commands() => continue,
                 step = turn.next() => step,
             };
             match step {
@@ -95,12 +101,15 @@ impl Turn<'_> {
                 }
                 TurnStep::Said(FromAgent::Request { id, method, params }) => {
                     self.listener.host().alive();
-                    let answer = self.answer(connection, method, params);
+                    let answer = actions.answer(method, params);
                     answers.push(Box::pin(async move { (id, answer.await) }));
                 }
                 TurnStep::Ended(ended) => break ended,
             }
         };
+        // What the agent still waits for has no turn any more.
+        drop(answers);
+        actions.end();
         for said in turn.rest() {
             if let FromAgent::Update(update) = said {
                 self.update(&update, &mut heard).map_err(TurnFailed::Other)?;
@@ -191,7 +200,7 @@ impl Turn<'_> {
         let publish = |title: &Arc<str>, state, text: String| {
             let (id, title) = (id.as_str().into(), Arc::clone(title));
             let text = redacted(&text).into();
-            self.listener.host().step(AgentStep { id, title, state, text });
+            self.listener.host().step(AgentStep { id, title, state, text, carried_out: false });
         };
         let title: Arc<str> = match (text_of("title"), heard.open.get(&id)) {
             (Some(title), _) => redacted(title).into(),
@@ -209,150 +218,13 @@ impl Turn<'_> {
         }
         if state != StepState::Started {
             heard.open.remove(&id);
-            publish(&title, state, content_text(update));
+            publish(&title, state, first_bytes(&content_text(update), PART_BYTES).to_owned());
         }
     }
-
-    /// Answers a request of the agent.
-    async fn answer(
-        &self,
-        connection: &AcpConnection,
-        method: String,
-        params: Value,
-    ) -> Result<Value, RpcError> {
-        let not_offered = |what: &str| {
-            Err(RpcError::new(METHOD_NOT_FOUND, format!("{what}: this client does not offer that")))
-        };
-        let blocking = |work: Box<dyn FnOnce() -> Result<Value, RpcError> + Send>| async {
-            let done = tokio::task::spawn_blocking(work).await;
-            done.unwrap_or_else(|_| Err(RpcError::new(-32_603, "internal error")))
-        };
-        let (folder, cap) = (self.folder.to_owned(), self.agent.max_bytes);
-        match &*method {
-            "session/request_permission" => self.permission(&params).await,
-            "fs/read_text_file" if self.spec.files.may_read() => {
-                blocking(Box::new(move || files::read(&folder, params, cap))).await
-            }
-            "fs/write_text_file" if self.spec.files.may_write() => {
-                blocking(Box::new(move || files::write(&folder, params))).await
-            }
-            "terminal/create" if self.spec.terminal => {
-                connection.terminals.create(&folder, self.env, params).await
-            }
-            "terminal/output" if self.spec.terminal => connection.terminals.output(&params),
-            "terminal/wait_for_exit" if self.spec.terminal => {
-                connection.terminals.wait(&params).await
-            }
-            "terminal/kill" if self.spec.terminal => connection.terminals.end(&params, false),
-            "terminal/release" if self.spec.terminal => connection.terminals.end(&params, true),
-            other => not_offered(other),
-        }
-    }
-
-    /// Answers a request for permission: as the scenario allows it, else as a person says.
-    async fn permission(&self, params: &Value) -> Result<Value, RpcError> {
-        let options = params.get("options").and_then(Value::as_array);
-        let options = options.map(Vec::as_slice).unwrap_or_default();
-        let text_of = |option: &Value, key: &str| {
-            Some(option.get(key)?.as_str()?.trim().to_owned()).filter(|text| !text.is_empty())
-        };
-        let options: Vec<(String, String, String)> = options
-            .iter()
-            .filter_map(|option| {
-                let (id, name) = (text_of(option, "optionId")?, text_of(option, "name")?);
-                Some((id, name, text_of(option, "kind").unwrap_or_default()))
-            })
-            .collect();
-        if options.is_empty() {
-            return Err(RpcError::new(INVALID_PARAMS, "there are no options"));
-        }
-        let of_kind = |kind: &str| options.iter().position(|option| option.2 == kind);
-        let call = params.get("toolCall").unwrap_or(&Value::Null);
-        let kind = call.get("kind").and_then(Value::as_str).and_then(action_kind);
-        let is_allowed = self.spec.allow.contains(&kind.unwrap_or(ActionKind::Other));
-        let chosen = match of_kind("allow_once").filter(|_| is_allowed) {
-            Some(at) => Some(at),
-            None => {
-                let mut text = permission_text(call);
-                // The agent remembers it: nobody here knows which requests it takes to be alike.
-                for (_, name, _) in options.iter().filter(|option| option.2 == "allow_always") {
-                    text.push_str(&format!(
-                        "\n\"{name}\" covers what the agent takes to be alike, in its session."
-                    ));
-                }
-                let request = PermissionRequest {
-                    from: self.agent.name.as_str().into(),
-                    text: self.failures.redactor.redact_known(&text).into_owned(),
-                    choices: unique(options.iter().map(|option| option.1.as_str())),
-                };
-                self.listener.host().permit(request).await
-            }
-        };
-        // An agent that is refused takes another way; one that gets no answer ends its turn.
-        let chosen = chosen.or_else(|| of_kind("reject_once"));
-        Ok(match chosen.and_then(|at| options.get(at)) {
-            Some((id, ..)) => json!({ "outcome": { "outcome": "selected", "optionId": id } }),
-            None => json!({ "outcome": { "outcome": "cancelled" } }),
-        })
-    }
-}
-
-fn action_kind(word: &str) -> Option<ActionKind> {
-    ActionKind::ALL.into_iter().find(|kind| kind.word() == word)
-}
-
-/// The names of options, each of them another text.
-fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Arc<str>> {
-    let mut all: Vec<Arc<str>> = Vec::new();
-    for name in names {
-        let mut text = name.to_owned();
-        let mut nth = 1;
-        while all.iter().any(|other| **other == *text) {
-            nth += 1;
-            text = format!("{name} ({nth})");
-        }
-        all.push(text.into());
-    }
-    all
-}
-
-/// What a person has to know about a call: what it is, where, with which arguments, and the change.
-fn permission_text(call: &Value) -> String {
-    let text_of = |key: &str| call.get(key).and_then(Value::as_str);
-    let title = text_of("title").unwrap_or("a call of a tool");
-    let mut lines = vec![match text_of("kind") {
-        Some(kind) => format!("{title} ({kind})"),
-        None => title.to_owned(),
-    }];
-    if let Some(input) = call.get("rawInput").filter(|input| !input.is_null()) {
-        let input = match input.as_object() {
-            Some(fields) => fields
-                .iter()
-                .map(|(name, value)| match value.as_str() {
-                    Some(text) => format!("{name}: {text}"),
-                    None => format!("{name}: {value}"),
-                })
-                .collect::<Vec<_>>()
-                .join("\n"),
-            None => input.to_string(),
-        };
-        lines.push(input);
-    }
-    let content = content_text(call);
-    if !content.is_empty() {
-        lines.push(content);
-    }
-    let places = call.get("locations").and_then(Value::as_array);
-    for place in places.into_iter().flatten().filter_map(|it| it.get("path")?.as_str()) {
-        if !lines.iter().any(|line| line.contains(place)) {
-            lines.push(place.to_owned());
-        }
-    }
-    lines.join("\n")
 }
 
 /// The content of a call as text: texts, and changes of files as lines with `-` and `+`.
-fn content_text(call: &Value) -> String {
+pub(super) fn content_text(call: &Value) -> String {
     let content = call.get("content").and_then(Value::as_array);
     let mut parts: Vec<String> = Vec::new();
     for part in content.into_iter().flatten() {
@@ -381,6 +253,5 @@ fn content_text(call: &Value) -> String {
     {
         parts.push(output.as_str().map_or_else(|| output.to_string(), str::to_owned));
     }
-    let text = parts.join("\n");
-    crate::base::visible::first_bytes(&text, PART_BYTES).to_owned()
+    parts.join("\n")
 }

@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::base::json_text::repaired;
 use crate::log::event::kind::Usage;
 
 /// Most characters of the type of an unknown event that are kept.
@@ -89,18 +90,20 @@ pub(super) struct StepEvent {
 #[serde(rename_all = "camelCase")]
 pub(super) struct SubagentEvent {
     pub(super) subagent_run_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) name: String,
     /// What it is asked to do, or why it failed.
     #[serde(alias = "message")]
     pub(super) description: Option<String>,
     pub(super) result: Option<Value>,
+    #[serde(default, deserialize_with = "outcome")]
     pub(super) outcome: Option<Outcome>,
 }
 
 /// `MESSAGES_SNAPSHOT`.
 #[derive(Debug, Deserialize)]
 pub(super) struct SnapshotEvent {
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) messages: Vec<Value>,
 }
 
@@ -125,8 +128,14 @@ impl InterruptEvent {
 /// `RUN_FINISHED`.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct FinishedEvent {
+    #[serde(default, deserialize_with = "outcome")]
     pub(super) outcome: Option<Outcome>,
-    usage: Option<Vec<TokenUsage>>,
+    /// What the agent waits for, in the drafts of protocol 1.0, whose outcome is a word.
+    interrupt: Option<Value>,
+    /// The answer of an agent that sends no message.
+    pub(super) result: Option<Value>,
+    #[serde(default, deserialize_with = "token_usage")]
+    usage: Vec<TokenUsage>,
     metadata: Option<Value>,
 }
 
@@ -134,31 +143,67 @@ pub(super) struct FinishedEvent {
 #[derive(Debug, Deserialize)]
 pub(super) struct ErrorEvent {
     #[serde(default)]
-    pub(super) message: String,
-    pub(super) code: Option<String>,
-    usage: Option<Vec<TokenUsage>>,
+    pub(super) message: Value,
+    #[serde(default)]
+    pub(super) code: Value,
+    #[serde(default, deserialize_with = "token_usage")]
+    usage: Vec<TokenUsage>,
 }
 
 /// How a run ended.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Outcome {
-    #[serde(default, rename = "type")]
+    #[serde(default, rename = "type", deserialize_with = "or_default")]
     pub(super) kind: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) interrupts: Vec<Interrupt>,
+    /// Whether it was a word.
+    #[serde(skip)]
+    is_word: bool,
+}
+
+/// `null` as if it were left out.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    from: D,
+) -> Result<T, D::Error> {
+    Option::<T>::deserialize(from).map(Option::unwrap_or_default)
+}
+
+/// An outcome, which may be a word.
+fn outcome<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Outcome>, D::Error> {
+    match Option::<Value>::deserialize(from)? {
+        None => Ok(None),
+        Some(Value::String(kind)) => {
+            Ok(Some(Outcome { kind, is_word: true, ..Outcome::default() }))
+        }
+        Some(other) => Outcome::deserialize(other).map(Some).map_err(serde::de::Error::custom),
+    }
+}
+
+/// What an agent says that it used: a list, or one object. What cannot be read is not known.
+fn token_usage<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<TokenUsage>, D::Error> {
+    let said = match Option::<Value>::deserialize(from)? {
+        Some(Value::Array(list)) => list,
+        Some(one @ Value::Object(_)) => vec![one],
+        _ => Vec::new(),
+    };
+    Ok(said.into_iter().filter_map(|one| TokenUsage::deserialize(one).ok()).collect())
 }
 
 /// What the agent waits for.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Interrupt {
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) reason: String,
     pub(super) message: Option<String>,
     pub(super) tool_call_id: Option<String>,
     pub(super) response_schema: Option<Value>,
     pub(super) metadata: Option<Value>,
+    /// What the person has to know, in the drafts of the protocol.
+    pub(super) payload: Option<Value>,
 }
 
 /// What the calls of one model used.
@@ -185,9 +230,9 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    fn new(usage: Option<&[TokenUsage]>, metadata: Option<&Value>) -> Self {
+    fn new(usage: &[TokenUsage], metadata: Option<&Value>) -> Self {
         let mut spent = Self::default();
-        for one in usage.unwrap_or_default() {
+        for one in usage {
             let mut tokens = Usage::new(
                 one.input_tokens.unwrap_or_default(),
                 one.output_tokens.unwrap_or_default(),
@@ -222,14 +267,21 @@ fn sound(cost: Option<f64>) -> Option<f64> {
 }
 
 impl FinishedEvent {
+    /// What the agent waits for by the drafts of the protocol.
+    pub(super) fn draft_interrupt(&mut self) -> Option<Interrupt> {
+        self.outcome.as_ref().filter(|outcome| outcome.is_word && outcome.kind == "interrupt")?;
+        let interrupt = self.interrupt.take().unwrap_or_default();
+        Some(Interrupt::deserialize(interrupt).unwrap_or_default())
+    }
+
     pub(super) fn spent(&self) -> Spent {
-        Spent::new(self.usage.as_deref(), self.metadata.as_ref())
+        Spent::new(&self.usage, self.metadata.as_ref())
     }
 }
 
 impl ErrorEvent {
     pub(super) fn spent(&self) -> Spent {
-        Spent::new(self.usage.as_deref(), None)
+        Spent::new(&self.usage, None)
     }
 }
 
@@ -251,6 +303,13 @@ impl AgentEvent {
     /// # Errors
     /// It is no JSON, or a known event lacks what it needs.
     pub(super) fn read(data: &str) -> Result<Self, serde_json::Error> {
+        Self::read_strictly(data).or_else(|error| match repaired(data) {
+            Cow::Owned(repaired) => Self::read_strictly(&repaired),
+            Cow::Borrowed(_) => Err(error),
+        })
+    }
+
+    fn read_strictly(data: &str) -> Result<Self, serde_json::Error> {
         fn of<T: DeserializeOwned>(data: &str) -> Result<T, serde_json::Error> {
             serde_json::from_str(data)
         }

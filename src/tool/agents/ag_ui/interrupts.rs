@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::events::{FinishedEvent, Interrupt, InterruptEvent, content_text, parsed};
+use super::events::{FinishedEvent, Interrupt, InterruptEvent, Outcome, content_text, parsed};
 use super::turn::AgentTurn;
 use crate::model::host::{AttemptHost, InputReply, InputRequest};
 use crate::net::Redactor;
@@ -28,6 +28,8 @@ const LANGGRAPH_REASON: &str = "langgraph:interrupt";
 pub(super) enum Waiting {
     /// Interrupts of protocol 1.0.
     Outcome(Vec<Interrupt>),
+    /// The one interrupt of its drafts.
+    Draft(Interrupt),
     /// Values of `on_interrupt`.
     LangGraph(Vec<InterruptEvent>),
 }
@@ -68,17 +70,24 @@ impl People<'_> {
 
 impl Waiting {
     /// What the agent waits for after this end of a run; `None`: for nothing.
-    pub(super) fn after(end: FinishedEvent, turn: &mut AgentTurn<'_>) -> Option<Self> {
+    pub(super) fn after(mut end: FinishedEvent, turn: &mut AgentTurn<'_>) -> Option<Self> {
         let mut values = turn.take_interrupts();
+        if values.is_empty()
+            && let Some(interrupt) = end.draft_interrupt()
+        {
+            return Some(Self::Draft(interrupt));
+        }
         // LangGraph may send one of several twice.
         let mut seen = BTreeSet::new();
         let mut is_new = |id: Option<&str>| id.is_none_or(|id| seen.insert(id.to_owned()));
+        let waits = |outcome: &Outcome| outcome.kind == "interrupt";
         match end.outcome {
             Some(mut outcome) if outcome.kind == "interrupt" && !outcome.interrupts.is_empty() => {
-                outcome.interrupts.retain(|interrupt| is_new(Some(&interrupt.id)));
+                let id = |it: &Interrupt| Some(it.id.clone()).filter(|id| !id.is_empty());
+                outcome.interrupts.retain(|interrupt| is_new(id(interrupt).as_deref()));
                 Some(Self::Outcome(outcome.interrupts))
             }
-            None if !values.is_empty() => {
+            outcome if !values.is_empty() && outcome.as_ref().is_none_or(waits) => {
                 values.retain(|event| is_new(event.id()));
                 Some(Self::LangGraph(values))
             }
@@ -126,6 +135,15 @@ impl Waiting {
                     entries.push((interrupt, answer));
                 }
                 resume_of(entries)
+            }
+            Self::Draft(interrupt) => {
+                let question = question_of(&interrupt, turn);
+                let answer = payload(people.ask(&question).await, question.says_approved);
+                let mut resume = json!({ "payload": answer });
+                if !interrupt.id.is_empty() {
+                    resume["interruptId"] = interrupt.id.into();
+                }
+                ResumeInput { resume: Some(resume), forwarded: Map::new() }
             }
             Self::LangGraph(events) => {
                 let mut answers = Vec::new();
@@ -304,6 +322,10 @@ fn question_of(interrupt: &Interrupt, turn: &AgentTurn<'_>) -> InterruptQuestion
     let mut text = match (message, raw, &*interrupt.reason) {
         (Some(message), ..) => message.to_owned(),
         (None, Some(raw), LANGGRAPH_REASON) => readable(raw),
+        (None, None, reason) if interrupt.payload.is_some() => {
+            let payload = interrupt.payload.as_ref().map(readable).unwrap_or_default();
+            [reason, &payload].join("\n").trim().to_owned()
+        }
         (None, _, "") => "The agent waits for an answer.".to_owned(),
         (None, _, reason) => reason.to_owned(),
     };

@@ -15,7 +15,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use self::events::{AgentEvent, ErrorEvent, FinishedEvent};
+use self::events::{AgentEvent, ErrorEvent, FinishedEvent, content_text};
 use self::interrupts::{ResumeInput, Waiting};
 use self::messages::{Threads, messages_of, random_id, tools_of};
 use self::turn::{AgentTurn, RunEnd};
@@ -23,7 +23,7 @@ use crate::base::time::millis;
 use crate::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Reply};
 use crate::log::event::question::MAX_OPEN_QUESTIONS;
 use crate::model::{ChatModel, ChatRequest, Failure, Listener};
-use crate::net::sse::{SseError, SseParser};
+use crate::net::sse::{SseError, SseEvent, SseParser};
 use crate::net::{Http, HttpResponse, NetError, Reach, Redactor, RequestTarget, read_prefix};
 use crate::scenario::tools::agent::{AgUiSpec, OutsideAgent};
 use crate::tool::{
@@ -161,7 +161,7 @@ impl AgUiModel {
             let mut rest: &[u8] = &bytes;
             while let Some(event) = parser.next(&mut rest).map_err(|error| self.broken(&error))? {
                 events += 1;
-                if let Some(end) = self.add(event.data, events, turn)? {
+                if let Some(end) = self.add(event, events, turn)? {
                     response.release().await;
                     return Ok(end);
                 }
@@ -185,18 +185,25 @@ impl AgUiModel {
     /// Adds the event with this number. `Some`: the run has ended.
     fn add(
         &self,
-        data: &str,
+        SseEvent { name, data }: SseEvent<'_>,
         number: usize,
         turn: &mut AgentTurn<'_>,
     ) -> Result<Option<RunEnd>, Box<Failure>> {
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(None);
         }
-        let event = AgentEvent::read(data).map_err(|error| {
-            let said = quoted_text(data, &self.redactor);
-            let what = format!("sent an event (no. {number}) that is not AG-UI ({error}): {said}");
-            self.failure(FailureClass::BadResponse, &what, "Is url that of an AG-UI agent?")
-        })?;
+        let event = match AgentEvent::read(data) {
+            Ok(event) => event,
+            // Another event of the server, such as a ping.
+            Err(_) if !matches!(name, "" | "message") => AgentEvent::Unknown(name.to_owned()),
+            Err(error) => {
+                let said = quoted_text(data, &self.redactor);
+                let what =
+                    format!("sent an event (no. {number}) that is not AG-UI ({error}): {said}");
+                let advice = "Is url that of an AG-UI agent?";
+                return Err(self.failure(FailureClass::BadResponse, &what, advice));
+            }
+        };
         turn.add(event).map_err(|_| self.too_large())
     }
 
@@ -222,9 +229,9 @@ impl AgUiModel {
 
     /// The agent says that its run failed.
     fn reported(&self, error: &ErrorEvent) -> Box<Failure> {
-        let code = error.code.as_deref().filter(|code| !code.is_empty());
-        let code = code.map_or(String::new(), |code| format!(" ({code})"));
-        let said = match error.message.trim() {
+        let (code, said) = (content_text(&error.code), content_text(&error.message));
+        let code = if code.is_empty() { code } else { format!(" ({code})") };
+        let said = match said.trim() {
             "" => "no reason",
             said => said,
         };

@@ -69,6 +69,8 @@ pub(super) struct AgentTurn<'a> {
     live_part: Option<usize>,
     said: StreamRedactor,
     interrupts: Vec<InterruptEvent>,
+    /// The answer of an agent that sends no message.
+    result: String,
     spent: Spent,
     unknown: BTreeMap<String, u32>,
 }
@@ -140,6 +142,7 @@ impl<'a> AgentTurn<'a> {
             live_part: None,
             said: StreamRedactor::default(),
             interrupts: Vec::new(),
+            result: String::new(),
             spent: Spent::default(),
             unknown: BTreeMap::new(),
         }
@@ -187,6 +190,8 @@ impl<'a> AgentTurn<'a> {
             }
             AgentEvent::Finished(event) => {
                 self.spent.add(event.spent());
+                self.result = event.result.as_ref().map(content_text).unwrap_or_default();
+                self.count(self.result.len())?;
                 return Ok(Some(RunEnd::Finished(event)));
             }
             AgentEvent::Failed(event) => {
@@ -352,7 +357,7 @@ impl<'a> AgentTurn<'a> {
     fn step(&self, id: &str, title: &str, state: StepState, text: &str) {
         let clean = |text: &str| Arc::from(self.redactor.redact_known(text));
         let (id, title, text) = (clean(id), clean(title), clean(text));
-        self.listener.host().step(AgentStep { id, title, state, text });
+        self.listener.host().step(AgentStep { id, title, state, text, carried_out: false });
     }
 
     fn take_snapshot(&mut self, event: SnapshotEvent) {
@@ -428,7 +433,8 @@ impl<'a> AgentTurn<'a> {
             .filter(|message| role_of(message) == Some("assistant"))
             .filter(|message| message.get("subagentRunId").is_none_or(Value::is_null))
             .map(|message| content_text(message.get("content").unwrap_or(&Value::Null)));
-        texts.find(|text| !text.trim().is_empty()).unwrap_or_default()
+        let sent = texts.find(|text| !text.trim().is_empty());
+        sent.unwrap_or_else(|| self.result.trim().to_owned())
     }
 
     /// The text so far for a failure, its secrets redacted.
