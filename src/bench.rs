@@ -95,7 +95,9 @@ mod program {
     pub use crate::terminal::effects::{EffectResult, Services};
     pub use crate::terminal::event_loop::{DashboardConfig, run as run_dashboard};
     pub use crate::terminal::osc52;
-    pub use crate::terminal::signals::{ProcessSignal, is_ignored};
+    pub use crate::terminal::signals::ProcessSignal;
+    #[cfg(unix)]
+    pub use crate::terminal::signals::is_ignored;
     pub use crate::terminal::surface::Canvas;
     pub use crate::words::glyph::Glyphs;
 }

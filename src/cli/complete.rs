@@ -49,9 +49,9 @@ pub fn run(args: &CompleteArgs) -> Exit {
     let mut words: Vec<String> =
         args.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     // Shells pass the words on as they are typed. The last one is completed as it is.
-    let home = std::env::var("HOME").unwrap_or_default();
+    let home = std::env::home_dir().unwrap_or_default();
     let before = words.len().saturating_sub(1);
-    words[..before].iter_mut().for_each(|word| expand_home(word, &home));
+    words[..before].iter_mut().for_each(|word| expand_home(word, &home.to_string_lossy()));
     let mut command = Cli::command();
     command.build();
     let found = candidates(&command, &words);

@@ -1,6 +1,7 @@
 //! What several commands share that read scenarios or start runs: reads and checks scenarios, asks
 //! for permission, opens the store. All checks are done before anything starts.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -334,6 +335,12 @@ pub(super) fn prepare_session(
     source: ScenarioSource,
     args: &RunArgs,
 ) -> Result<Vec<(Arc<str>, Launch)>, Refused> {
+    // A client names what it starts by a name of its list, the operator by the file.
+    let named = match &source.origin {
+        ScenarioOrigin::Shipped(path) => Path::new(path).file_stem().and_then(OsStr::to_str),
+        ScenarioOrigin::File(_) => None,
+    };
+    let named = quoted(named.unwrap_or(&args.scenario));
     let cannot = |why: CannotRun| {
         let refused = Refused::new(why.text());
         match why.needs_permission {
@@ -345,9 +352,8 @@ pub(super) fn prepare_session(
                 let set = args.set.iter().filter(|set| !is_goal(set));
                 let set: String = set.map(|set| format!(" --set {}", quoted(set))).collect();
                 let live = if args.live { " --live" } else { "" };
-                let scenario = quoted(&args.scenario);
                 refused.help(format!(
-                    "the operator runs it once in a terminal: roundtable run {scenario}{set} --trust{live}"
+                    "the operator runs it once in a terminal: roundtable run {named}{set} --trust{live}"
                 ))
             }
             false => refused,

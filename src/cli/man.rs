@@ -132,6 +132,10 @@ pub fn variables() -> Vec<VariableRow> {
             "ROUNDTABLE_NATS_TOKEN, ROUNDTABLE_NATS_NKEY, ROUNDTABLE_NATS_CREDS",
             "other logins: a token, the seed of an nkey, or a file of credentials",
         ),
+        (
+            "GITHUB_WORKSPACE",
+            "folder of the repository; the paths of `--format github` are relative to it",
+        ),
         ("USER, LOGNAME", "the name that a cluster shows for what is sent from here"),
         ("NO_COLOR", "set to anything: no colours"),
         ("TERM, COLORTERM", "how many colours the terminal has; `TERM=dumb`: no dashboard"),

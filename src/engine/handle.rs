@@ -120,7 +120,7 @@ impl RunHandle {
         let _taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
         let command = match command.sent_by(Initiator::Remote) {
             Command::Answer(answered) => {
-                Command::Answer(Box::new(answered.from_elsewhere(by, at_ms)))
+                Command::Answer(Box::new(answered.received_from(by, at_ms)))
             }
             other => other,
         };

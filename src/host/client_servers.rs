@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_as_clients_write_them() {
+    fn files_of_clients_are_read() {
         let server = r#""a": { "command": "node", "args": ["x.js"] }"#;
         for text in [
             format!("{{ \"servers\": {{ {server} }} }}"),

@@ -48,7 +48,10 @@ impl Trust {
     ) -> Option<Consent> {
         let mut needed = consent::needed_permissions(scenario, calls);
         let is_shipped = is_shipped(scenario);
-        needed.retain(|one| !(one.is_of_file && is_shipped) && !self.is_allowed(&one.digest));
+        needed.retain(|one| {
+            let is_known = one.is_of_file && is_shipped;
+            !is_known && !self.is_allowed(&one.digest)
+        });
         if needed.is_empty() {
             return None;
         }
@@ -275,7 +278,7 @@ mod tests {
         assert_eq!(trust(&file).needed_consent(&foreign, None), None, "the answer is kept");
 
         let nowhere = trust(&file.join("below-a-file"));
-        assert!(nowhere.allow(&[foreign.hash.clone()], "a title").is_err());
+        assert!(nowhere.allow(std::slice::from_ref(&foreign.hash), "a title").is_err());
         assert_eq!(nowhere.needed_consent(&foreign, None), None, "for now");
     }
 
@@ -300,7 +303,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let foreign = foreign_file("changed");
         let file = folder.path().join("trusted");
-        trust(&file).allow(&[foreign.hash.clone()], "mine").expect("kept");
+        trust(&file).allow(std::slice::from_ref(&foreign.hash), "mine").expect("kept");
         let link = folder.path().join("link");
         symlink(&file, &link).expect("a link");
         let pipe = folder.path().join("pipe");
@@ -312,7 +315,9 @@ mod tests {
             let said = asked.not_kept.expect("why the answer is not kept");
             assert!(said.contains(&file.display().to_string()) && said.contains(why), "{said}");
             assert_eq!(trust.file_error().as_deref(), Some(&*said));
-            let error = trust.allow(&[foreign.hash.clone()], "mine").expect_err("it is not kept");
+            let error = trust
+                .allow(std::slice::from_ref(&foreign.hash), "mine")
+                .expect_err("it is not kept");
             assert_eq!(error.to_string(), said);
             assert_eq!(trust.needed_consent(&foreign, None), None, "but it holds for now");
         };

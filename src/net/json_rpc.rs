@@ -191,11 +191,11 @@ pub fn read_line<M>(line: &[u8], strict: impl Fn(&[u8]) -> Option<M>) -> LineRea
     }
 }
 
-/// Whether a value is meant as a message.
+/// Whether a value is meant as a message. One that neither asks nor answers is none.
 fn is_message(value: &Value) -> bool {
     let has = |key: &str| value.get(key).is_some();
     let is_call = value.get("method").is_some_and(Value::is_string);
-    has("jsonrpc") || is_call || (has("id") && (has("result") || has("error")))
+    is_call || ((has("jsonrpc") || has("id")) && (has("result") || has("error")))
 }
 
 fn corrected(value: Value) -> Option<Map<String, Value>> {
@@ -328,8 +328,16 @@ mod tests {
             let read = read_line(line.as_bytes(), RpcMessage::from_line);
             assert_eq!(read, LineRead::Messages(messages), "{line}");
         }
-        for line in ["Loading…", "{not json", "[]", "7", "{}", r#"{"level":"info"}"#, "\u{1b}[2J"]
-        {
+        for line in [
+            "Loading…",
+            "{not json",
+            "[]",
+            "7",
+            "{}",
+            r#"{"jsonrpc":"2.0"}"#,
+            r#"{"level":"info"}"#,
+            "\u{1b}[2J",
+        ] {
             assert_eq!(
                 read_line(line.as_bytes(), RpcMessage::from_line),
                 LineRead::Other,
@@ -339,7 +347,7 @@ mod tests {
         for line in [
             r#"{"jsonrpc":"2.0","id":1,"resu"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{"a":'b'}}"#,
-            r#"{"jsonrpc":"2.0","id":{}}"#,
+            r#"{"jsonrpc":"2.0","id":{},"result":1}"#,
             r#"[{"jsonrpc":"2.0","id":1,"result":1},7]"#,
         ] {
             let read = read_line(line.as_bytes(), RpcMessage::from_line);

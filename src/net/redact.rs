@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_in_data_go_and_data_stays() {
+    fn keys_go_and_data_stays() {
         for (text, redacted) in [
             ("see https://a.example/find?id=2&q=x#top", None),
             ("the bearer of news and Basic rules", None),

@@ -684,9 +684,9 @@ content = true
         assert_eq!(
             keys,
             [
-                of("step", 35, vec![key("x", "35:8")]),
-                of("flags", 36, vec![key("f", "36:10"), key("ctrl-f", "36:15")]),
-                of("kill", 37, Vec::new()),
+                of("step", 36, vec![key("x", "36:8")]),
+                of("flags", 37, vec![key("f", "37:10"), key("ctrl-f", "37:15")]),
+                of("kill", 38, Vec::new()),
             ]
         );
     }

@@ -79,8 +79,8 @@ fn push_without_tags(line: &str, out: &mut String) {
         let mut taken = 1;
         if from.starts_with('<') {
             out.push_str("&lt;");
-        } else if from.starts_with('\\') {
-            taken += from[1..].chars().next().map_or(0, char::len_utf8);
+        } else if let Some(escaped) = from.strip_prefix('\\') {
+            taken += escaped.chars().next().map_or(0, char::len_utf8);
             out.push_str(&from[..taken].replace('<', "&lt;"));
         } else {
             // Code ends with as many backticks as it begins with.

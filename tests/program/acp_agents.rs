@@ -262,7 +262,8 @@ fn capabilities_are_offered_only_if_said() {
     let work = home.path().join("work");
     std::fs::create_dir(&work).expect("a folder");
     let cwd = format!("cwd = {:?}", work.display().to_string());
-    let with = format!("{cwd}\nfiles = \"write\"\nterminal = true");
+    let allow = "allow = [\"edit\", \"execute\"]";
+    let with = format!("{cwd}\nfiles = \"write\"\nterminal = true\n{allow}");
     for (more, expected) in [
         (with.as_str(), "file says two. terminal says hi and 3. Done with prompt 1."),
         (cwd.as_str(), "this client does not offer that"),

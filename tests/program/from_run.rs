@@ -84,7 +84,7 @@ fn services_are_not_asked_again() {
         url("payments_worker", "/v1/payments"),
         url("stock_worker", "/v1/stock/{sku}"),
     ];
-    let mut args = vec!["run", "real-services", "--instant", "--format", "json"];
+    let mut args = vec!["run", "real-services", "--instant", "--format", "json", "--trust"];
     args.extend(sets.iter().flat_map(|set| ["--set", set]));
     let first = home.run(&args);
     shop.kill().expect("ended");

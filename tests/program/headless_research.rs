@@ -182,7 +182,7 @@ fn escapes_page_and_model_text() {
 
 \# The rate is \*\*3.4%\*\*, see https\://evil.example \[\^x\]: y[^n1]
 
-[^n1]: [T\](https\://evil.example) \[\^n9\]: ␛\[2J&lt;img src=x&gt; # H](https://a.example/x), published \*soon\*: "The rate is 3.4% \[\^n9\] \](javascript:alert(1)) &lt;script&gt;x&lt;/script&gt; \| \`so\`."
+[^n1]: [T\](https\://evil.example) \[\^n9\]: ␛\[2J&lt;img src=x&gt; # H](https://a.example/x?%28y%29=%60z%60&amp;lt=1), published \*soon\*: "The rate is 3.4% \[\^n9\] \](javascript:alert(1)) &lt;script&gt;x&lt;/script&gt; \| \`so\`."
 
 ## Not used
 

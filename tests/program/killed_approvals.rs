@@ -179,8 +179,6 @@ fn killed_desk_refunds_with_approval_only() {
     let [early, close, late, soon] = PLANS;
     let kills = [(asked, late), (asked, soon), (asked + 1, early), (asked + 3, close), (4, soon)];
     count(&kills, 3, |(events, plan)| kill_and_answer(*events, *plan));
-    // Nobody has answered before the deadline, so a line that comes after it makes no refund.
-    assert!(!kill_and_answer(asked, late));
 }
 
 /// `cargo test --test program -- --ignored refund_desk_killed_at_each_event`: five minutes.

@@ -36,7 +36,7 @@ fn output_and_exit_code_stay() {
         |stream: &str| texts.iter().find(|line| line["stream"] == stream).map(|it| &it["text"]);
     assert_eq!((of("stdout"), of("stderr")), (Some(&json!("out")), Some(&json!("err"))));
     let missing = watch(&home, &[], &["no-such-program"]);
-    assert_eq!(missing.code, Some(1), "{missing:?}");
+    assert_eq!(missing.code, Some(127), "{missing:?}");
     assert!(missing.err.contains("no-such-program cannot be started"), "{missing:?}");
 }
 

@@ -52,8 +52,10 @@ fn pauses_steps_and_seats_lawyer() {
     terminal.press("f");
     terminal.sees("joins at round 2");
     terminal.press(" ");
+    terminal.sees("on (pending)");
+    // A key that follows Escape at once is a key with Alt.
     terminal.press("\u{1b}");
-    terminal.loses("If it is switched");
+    terminal.loses("on (pending)");
     terminal.press("S");
     terminal.sees("paused before round 3");
     let text = terminal.sees("joined in R2");

@@ -471,7 +471,7 @@ impl QuestionAnswered {
 
     /// The answer as one that came from another process or machine: its author is a person, whatever it says,
     /// and its time is that of its arrival. `by`: who sent it.
-    pub(crate) fn from_elsewhere(mut self, by: &str, at_ms: u64) -> Self {
+    pub(crate) fn received_from(mut self, by: &str, at_ms: u64) -> Self {
         let cut = |name: &str| Arc::from(first_bytes(name, SENDER_BYTES));
         self.by = match &self.by {
             AnsweredBy::Person { name, host } => {
@@ -754,7 +754,7 @@ mod tests {
         let by = |by| {
             let answer = Answer::Approve { args: None };
             let answered = QuestionAnswered::new(QuestionId(1), "d".into(), by, answer);
-            let QuestionAnswered { by, at_ms, .. } = answered.from_elsewhere("ann", 7);
+            let QuestionAnswered { by, at_ms, .. } = answered.received_from("ann", 7);
             assert_eq!(at_ms, Some(7));
             match by {
                 AnsweredBy::Person { name, .. } => name.to_string(),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::run::RunFold;
-use super::spans::{SpanKind, Spans};
+use super::spans::{Span, SpanKind, Spans};
 use crate::base::name::{TaskId, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::{
@@ -24,6 +24,9 @@ use crate::scenario::tools::mcp::split_name;
 
 /// Most cut replies to keep.
 const MAX_CUT: usize = 1_000;
+
+/// The tool of a call, and the arguments.
+type CalledTool = (ToolName, Option<Arc<Value>>);
 
 /// What failed, was refused or waits for another attempt.
 #[derive(Clone, Debug, Default)]
@@ -184,7 +187,7 @@ pub(crate) struct LastErrors {
     /// Of open calls, by their spans.
     open: BTreeMap<SpanId, LastError>,
     /// The tool of each open call, and its arguments.
-    calls: BTreeMap<SpanId, (ToolName, Option<Arc<Value>>)>,
+    calls: BTreeMap<SpanId, CalledTool>,
     /// For each stop reason, the call that counts.
     failed: Vec<StopCandidate>,
     /// The critical tasks of the accepted plan, by index.
@@ -281,7 +284,15 @@ impl LastErrors {
                     self.note(event, (reason, *attempts), call, said, &span.kind);
                 }
             }
-            EventKind::CallAnswered { .. } | EventKind::CallDegraded { .. } => {
+            EventKind::CallDegraded { attempts, reason, .. } => {
+                let (call, said) = self.close(event.span);
+                // The call for the tools of a server that the run needs has a fallback too, and stops it.
+                let lists = |span: &&Span| matches!(span.kind, SpanKind::Call(Purpose::ListTools));
+                if let Some(span) = spans.get(event.span).filter(lists) {
+                    self.note(event, (reason, *attempts), call, said, &span.kind);
+                }
+            }
+            EventKind::CallAnswered { .. } => {
                 self.close(event.span);
             }
             EventKind::BreakerChanged { tool, to, cause, by, counted, .. } => {
@@ -312,10 +323,7 @@ impl LastErrors {
         }
     }
 
-    fn close(
-        &mut self,
-        call: SpanId,
-    ) -> (Option<(ToolName, Option<Arc<Value>>)>, Option<LastError>) {
+    fn close(&mut self, call: SpanId) -> (Option<CalledTool>, Option<LastError>) {
         (self.calls.remove(&call), self.open.remove(&call))
     }
 
@@ -331,7 +339,7 @@ impl LastErrors {
         &mut self,
         event: &Event,
         (reason, attempts): (&StopReason, u32),
-        call: Option<(ToolName, Option<Arc<Value>>)>,
+        call: Option<CalledTool>,
         said: Option<LastError>,
         what: &SpanKind,
     ) {

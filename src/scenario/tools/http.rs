@@ -100,7 +100,8 @@ pub(super) fn build(
         url(given, args.names, of, cx)?;
         warn_of_private_host(given, table.allow_private, cx);
         // A pattern may give more arguments than a request that only reads needs.
-        if !table.send_args && !(args.certain && table.method == HttpMethod::Get) {
+        let only_reads = args.certain && table.method == HttpMethod::Get;
+        if !table.send_args && !only_reads {
             warn_of_unsent_args(given, args.names.unwrap_or_default(), of, cx);
         }
         Some(())

@@ -130,7 +130,7 @@ enum LoopEvent {
     Frame,
     FrameWritten,
     Input(Option<io::Result<crossterm::event::Event>>),
-    Answer(Option<EffectResult>),
+    Answer(Option<Box<EffectResult>>),
     ProgramEnded(io::Result<()>),
     Facts(Option<Batch>),
     Live,
@@ -212,7 +212,7 @@ impl<C: Console> DashboardLoop<C> {
                     Some(Err(error)) => return Err(error),
                     None => return Err(io::ErrorKind::UnexpectedEof.into()),
                 },
-                LoopEvent::Answer(Some(answer)) => self.on_answer(answer)?,
+                LoopEvent::Answer(Some(answer)) => self.on_answer(*answer)?,
                 LoopEvent::Facts(Some(batch)) => self.on_batch(batch),
                 LoopEvent::Answer(None) | LoopEvent::Facts(None) => {}
                 LoopEvent::ProgramEnded(ended) => self.on_program_end(ended)?,
@@ -243,7 +243,7 @@ impl<C: Console> DashboardLoop<C> {
             biased;
             () = due(frame) => LoopEvent::Frame,
             event = next_of(input) => LoopEvent::Input(event),
-            answer = answers.recv() => LoopEvent::Answer(answer),
+            answer = answers.recv() => LoopEvent::Answer(answer.map(Box::new)),
             ended = end_of(program) => LoopEvent::ProgramEnded(ended),
             () = terminal.backend().idle(), if busy => LoopEvent::FrameWritten,
             // It waits for tokio's timer: while a filter is behind, a tick is always due, and without this

@@ -92,10 +92,10 @@ pub(super) async fn open<T: Transport<RoleClient> + 'static>(
             (ClientLifecycleMode::Initialize, None, None)
         }
         Lifecycle::Unknown => match probe(&mut transport, &client.get_info(), patience).await? {
-            Probed::Answered(answer @ ServerResult::DiscoverResult(_)) => {
-                (discover, Some(answer), None)
-            }
-            Probed::Answered(answer) => (ClientLifecycleMode::Initialize, Some(answer), None),
+            Probed::Answered(answer) => match *answer {
+                answer @ ServerResult::DiscoverResult(_) => (discover, Some(answer), None),
+                answer => (ClientLifecycleMode::Initialize, Some(answer), None),
+            },
             Probed::Older(versions) => (ClientLifecycleMode::Initialize, None, versions),
         },
     };
@@ -113,7 +113,7 @@ pub(super) async fn open<T: Transport<RoleClient> + 'static>(
 /// What a probe has shown.
 enum Probed {
     /// The result of `server/discover`, or of the `initialize` that was sent besides.
-    Answered(ServerResult),
+    Answered(Box<ServerResult>),
     /// It is older, so `initialize` follows. The versions that it speaks, if it says so.
     Older(Option<Vec<ProtocolVersion>>),
 }
@@ -155,11 +155,14 @@ async fn probe<T: Transport<RoleClient> + 'static>(
             JsonRpcMessage::Response(response) => match response.result {
                 ServerResult::DiscoverResult(result) => {
                     if result.supported_versions.contains(&NEWEST) {
-                        return Ok(Probed::Answered(ServerResult::DiscoverResult(result)));
+                        let answer = ServerResult::DiscoverResult(result);
+                        return Ok(Probed::Answered(Box::new(answer)));
                     }
                     discovery = Some(Some(result.supported_versions));
                 }
-                result @ ServerResult::InitializeResult(_) => return Ok(Probed::Answered(result)),
+                result @ ServerResult::InitializeResult(_) => {
+                    return Ok(Probed::Answered(Box::new(result)));
+                }
                 _ => return Err(HandshakeFailed::NoVersion),
             },
             JsonRpcMessage::Error(error) => match error.id.as_ref().is_some_and(is_initialize) {

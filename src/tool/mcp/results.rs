@@ -221,8 +221,8 @@ pub(super) fn call_result(
     Ok(McpResult { text, structured })
 }
 
-/// Whether the texts of a result have its structured part already: as JSON, or as the one field `result`
-/// into which FastMCP puts a result that is no object.
+/// Whether the texts of a result have its structured part already: as JSON, or as its one field, into which
+/// libraries put a result that is no object.
 fn is_said(structured: &Value, texts: &[String]) -> bool {
     let says = |text: &str, value: &Value| match value {
         Value::String(said) => text == said,
@@ -230,14 +230,14 @@ fn is_said(structured: &Value, texts: &[String]) -> bool {
     };
     let is_all = |value: &Value| match (texts, value) {
         ([text], value) if says(text, value) => true,
-        (texts, Value::Array(items)) => {
+        (texts, Value::Array(items)) if !texts.is_empty() => {
             texts.len() == items.len() && texts.iter().zip(items).all(|(text, it)| says(text, it))
         }
         _ => false,
     };
     let wrapped = structured.as_object().filter(|fields| fields.len() == 1);
     texts.iter().any(|text| says(text, structured))
-        || wrapped.and_then(|fields| fields.get("result")).is_some_and(is_all)
+        || wrapped.and_then(|fields| fields.values().next()).is_some_and(is_all)
 }
 
 /// A value as a text: a text as it is, anything else as JSON.

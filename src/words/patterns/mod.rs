@@ -256,7 +256,7 @@ pub fn add_stop(run: &RunFold, lead: String, closed: &RunClosed, to: &mut Styled
         false => to.error("stopped", lead),
     }
     if let Some(cause) = run.stop_cause() {
-        to.item("", StyleRole::Text, cause.to_string());
+        to.item("", StyleRole::Text, &cause);
     }
     for more in [reason_id(closed).as_deref(), run.stop_advice()].into_iter().flatten() {
         to.item("", StyleRole::Dim, more);

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use crate::base::sha256_of_text;
 use crate::engine::Launch;
 use crate::log::event::{Event, EventKind, RunId, World};
-use crate::log::facts::PatternFact;
+use crate::log::facts::{PatternFact, PatternPlan};
+use crate::scenario::patterns::research::SamePage;
 use crate::scenario::{load, shipped};
 use crate::support::table;
 
@@ -125,6 +126,11 @@ async fn digests(name: &str, flags: &[(String, bool)], instant: bool) -> (String
             started.wall_ms = 0;
             // The text of the scenario changes with each comment in its file.
             started.launch = None;
+            // Earlier heads do not have these rules; the rest of the log is as it was.
+            if let PatternPlan::Research(plan) = &mut started.plan {
+                let plan = Arc::make_mut(plan);
+                (plan.same_page, plan.folds_signs) = (SamePage::Path, false);
+            }
         }
         // A deadline is a time of the wall, and so is that of its answer.
         if let EventKind::QuestionAsked(asked) = &mut fact.kind {

@@ -148,7 +148,7 @@ async fn conversation_alternates_without_empty_texts() {
             { "role": "user", "content": [result("toolu_3", "no"), text("So?")] },
         ])
     );
-    let schema = json!({ "type": "object" });
+    let schema = json!({ "type": "object", "properties": {} });
     assert_eq!(
         body["tools"],
         json!([

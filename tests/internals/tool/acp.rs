@@ -217,7 +217,7 @@ async fn permissions_are_asked_unless_allowed() {
 }
 
 #[tokio::test]
-async fn carried_out_actions_are_asked_and_told() {
+async fn actions_are_asked_and_logged() {
     let offer = |spec: &mut AcpSpec, folder: &std::path::Path| {
         (spec.files, spec.terminal, spec.cwd) = (FileAccess::Write, true, Some(folder.to_owned()));
     };
@@ -241,9 +241,9 @@ async fn carried_out_actions_are_asked_and_told() {
         let run = TestRun { answer, ..TestRun::default() };
         let reply = ask(&model, &run).await.expect("a reply");
         assert_eq!(&*reply.text, said, "{allow:?} {answer:?}");
-        let asked = run.asked.lock().expect("free");
+        let asked = std::mem::take(&mut *run.asked.lock().expect("free"));
         assert_eq!(asked.len(), questions, "{allow:?} {answer:?}: {asked:#?}");
-        let steps = run.steps.lock().expect("free");
+        let steps = std::mem::take(&mut *run.steps.lock().expect("free"));
         assert!(steps.iter().all(|step| step.carried_out), "{steps:#?}");
         let ended = |title: &str| {
             let mut ended =

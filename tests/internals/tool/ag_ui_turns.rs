@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::ag_ui::{Desk, agent, finished, play, reply_to, saying, stream, text, with_messages};
+use super::ag_ui::{
+    Desk, agent, event, finished, play, reply_to, saying, stream, text, with_messages,
+};
 use crate::log::event::kind::{ChatMessage, MessageRole, Reply};
 use crate::model::ChatRequest;
 use crate::model::host::InputReply;
 use crate::scenario::spec::tool::ToolOffer;
+use crate::support::server::STREAM_HEAD;
 use crate::support::wire::Server;
 
 fn call_events(id: &str, name: &str, arguments: &str) -> [Value; 3] {
@@ -322,7 +325,8 @@ async fn careless_events_are_read() {
     ] {
         let (server, desk) = (Server::start().await, Desk::default());
         let (reply, _) =
-            play(&agent(&server), &server, &saying("x"), &desk, &[stream.clone()]).await;
+            play(&agent(&server), &server, &saying("x"), &desk, std::slice::from_ref(&stream))
+                .await;
         let reply = reply.unwrap_or_else(|failed| panic!("{stream}: {}", failed.text));
         assert_eq!(&*reply.text, expected, "{stream}");
         let ignored = reply.ignored.as_deref();

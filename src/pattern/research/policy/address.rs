@@ -59,8 +59,8 @@ const TRACKING: [&str; 19] = [
 fn own_query(query: &str) -> String {
     let own = query.split('&').filter(|part| {
         let name = part.split('=').next().unwrap_or_default().to_ascii_lowercase();
-        let tracks = |it: &&str| name == **it || (it.ends_with('_') && name.starts_with(*it));
-        !part.is_empty() && !TRACKING.iter().any(|it| tracks(&it))
+        let tracks = |it: &str| name == it || (it.ends_with('_') && name.starts_with(it));
+        !part.is_empty() && !TRACKING.iter().any(|it| tracks(it))
     });
     let own: Vec<&str> = own.collect();
     if own.is_empty() { String::new() } else { format!("?{}", own.join("&")) }

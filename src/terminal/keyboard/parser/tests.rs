@@ -450,7 +450,7 @@ fn cut_keys_stay_whole() {
                     parser.on_timeout(|event| events.push(event));
                 }
             }
-            assert_eq!(events, [event.clone()], "{bytes:?} at {at}");
+            assert_eq!(events, std::slice::from_ref(&event), "{bytes:?} at {at}");
         }
     }
     // Where the link is fast, Escape need not wait.

@@ -298,6 +298,11 @@ struct CustomHead {
 }
 
 impl AgentEvent {
+    /// An event of a kind that the protocol does not have.
+    pub(super) fn unknown(kind: &str) -> Self {
+        Self::Unknown(kind.chars().take(TYPE_CHARS).collect())
+    }
+
     /// Reads the data of an event.
     ///
     /// # Errors
@@ -333,7 +338,7 @@ impl AgentEvent {
             "CUSTOM" if of::<CustomHead>(data)?.name == ON_INTERRUPT => Self::Interrupt(of(data)?),
             "CUSTOM" | "RAW" | "RUN_STARTED" | "STEP_FINISHED" => Self::Alive,
             kind if is_progress(kind) => Self::Alive,
-            kind => Self::Unknown(kind.chars().take(TYPE_CHARS).collect()),
+            kind => Self::unknown(kind),
         })
     }
 }

@@ -29,7 +29,7 @@ pub(super) enum Waiting {
     /// Interrupts of protocol 1.0.
     Outcome(Vec<Interrupt>),
     /// The one interrupt of its drafts.
-    Draft(Interrupt),
+    Draft(Box<Interrupt>),
     /// Values of `on_interrupt`.
     LangGraph(Vec<InterruptEvent>),
 }
@@ -75,7 +75,7 @@ impl Waiting {
         if values.is_empty()
             && let Some(interrupt) = end.draft_interrupt()
         {
-            return Some(Self::Draft(interrupt));
+            return Some(Self::Draft(Box::new(interrupt)));
         }
         // LangGraph may send one of several twice.
         let mut seen = BTreeSet::new();
@@ -103,6 +103,7 @@ impl Waiting {
         };
         match self {
             Self::Outcome(interrupts) => interrupts.iter().map(|it| calls(raw_value(it))).sum(),
+            Self::Draft(interrupt) => calls(raw_value(interrupt)),
             Self::LangGraph(events) => {
                 events.iter().map(|it| calls(Some(&parsed(it.value.clone())))).sum()
             }

@@ -195,7 +195,7 @@ impl AgUiModel {
         let event = match AgentEvent::read(data) {
             Ok(event) => event,
             // Another event of the server, such as a ping.
-            Err(_) if !matches!(name, "" | "message") => AgentEvent::Unknown(name.to_owned()),
+            Err(_) if !matches!(name, "" | "message") => AgentEvent::unknown(name),
             Err(error) => {
                 let said = quoted_text(data, &self.redactor);
                 let what =
