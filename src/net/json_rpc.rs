@@ -67,20 +67,20 @@ impl RpcError {
 
 impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.message)?;
-        match &self.data {
-            // Many programs say only here what is wrong.
-            Some(data) => match data_text(data) {
-                text if text.is_empty() => Ok(()),
-                text => write!(f, ": {text}"),
-            },
-            None => Ok(()),
-        }
+        f.write_str(&error_text(&self.message, self.data.as_ref()))
+    }
+}
+
+/// The text of an error with its `data`: many programs say only there what is wrong.
+pub fn error_text(message: &str, data: Option<&Value>) -> String {
+    match data.map(data_text) {
+        Some(said) if !said.is_empty() => format!("{message}: {said}"),
+        _ => message.to_owned(),
     }
 }
 
 /// The `data` of an error as a text: what it says, else its JSON; empty if it has nothing.
-pub fn data_text(data: &Value) -> String {
+fn data_text(data: &Value) -> String {
     let said = |key: &str| data.get(key).and_then(Value::as_str);
     match data {
         Value::Null => String::new(),

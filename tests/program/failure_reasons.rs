@@ -162,6 +162,46 @@ agent = "desk"
 text = "Done."
 "#;
 
+/// A question whose tools are these tables.
+fn research(tools: &str) -> String {
+    format!(
+        r#"
+title = "T"
+pattern = "research"
+goal = "G"
+[research]
+question = "Why?"
+allowed_domains_policy = ["example.com"]
+allowed_domains_execution = ["example.com"]
+plan = "model"
+notes = "model"
+answer = "rule"
+[tools.search_sources]
+retries = {{ max_attempts = 1, backoff_ms = [0] }}
+[tools.read_source]
+retries = {{ max_attempts = 1, backoff_ms = [0] }}
+{tools}
+[[script]]
+step = "plan"
+reply = {{ steps = [
+  {{ id = "r1", action = "search_sources", args = {{ query = "why" }} }},
+  {{ id = "r2", action = "dedupe_urls", args = {{}} }},
+  {{ id = "r3", action = "read_extract_notes", args = {{}} }},
+  {{ id = "r4", action = "verify_notes", args = {{}} }},
+  {{ id = "r5", action = "synthesize_answer", args = {{}} }},
+] }}
+[[script]]
+step = "notes"
+reply = {{ notes = [] }}
+"#
+    )
+}
+
+/// A server whose handshake says nothing.
+const BAD_HANDSHAKE: &str = "import json, sys
+for line in sys.stdin:
+    print(json.dumps({'jsonrpc': '2.0', 'id': json.loads(line).get('id'), 'result': 7}), flush=True)";
+
 /// A run of load on one tool that always fails; its breaker stays open.
 const BREAKER: &str = r#"
 title = "T"
@@ -220,7 +260,44 @@ fn ways() -> Vec<Way> {
     };
     let error = "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n\
                  data: {\"type\":\"RUN_ERROR\",\"message\":\"no desk is free\"}\n\n";
+    let at = |tool: &str, url: String| {
+        format!("[tools.{tool}.http]\nurl = \"{url}/find\"\nallow_private = true\n")
+    };
+    let search = |table: &str| {
+        let page = "[[tools.read_source.fixture.rows]]\nresult = { status = \"ok\", data = {} }\n";
+        research(&format!("{page}{table}"))
+    };
+    let read = |table: &str| {
+        let result =
+            "{ url = \"https://example.com/a\", title = \"A\", snippet = \"a\", score = 0.9 }";
+        let found = format!("{{ status = \"ok\", data = {{ results = [{result}] }} }}");
+        research(&format!("[[tools.search_sources.fixture.rows]]\nresult = {found}\n{table}"))
+    };
     vec![
+        way(
+            "search HTTP 500",
+            search(&at("search_sources", answers("500 Oh", "{\"error\":\"no index\"}"))),
+            "tool_error:search_sources:status",
+            "no index",
+        ),
+        way(
+            "search refused",
+            search(&at("search_sources", closed())),
+            "tool_error:search_sources:connect",
+            "no connection to 127.0.0.1",
+        ),
+        way(
+            "search with a bad result",
+            search("[[tools.search_sources.fixture.rows]]\nresult = { right = 1 }"),
+            "tool_invalid_output:search_sources",
+            "not with a list of results",
+        ),
+        way(
+            "pages refused",
+            read(&at("read_source", closed())),
+            "no_reliable_sources",
+            "no connection to 127.0.0.1",
+        ),
         way("HTTP 500", http(answers("500 Oh", "{\"error\":\"disk full\"}"), ""), task, "HTTP 500"),
         way("HTTP timeout", http(server(Does::Waits), ""), task, "the timeout of one attempt"),
         way("HTTP refused", http(closed(), ""), task, "no connection to 127.0.0.1"),
@@ -259,12 +336,9 @@ fn ways() -> Vec<Way> {
         ),
         way(
             "MCP bad handshake",
-            server_tools(
-                "sh",
-                &script("read -r x; echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":7}'; sleep 5"),
-            ),
-            "tool_error:srv:timeout",
-            "the timeout of one attempt",
+            server_tools("python3", &script(BAD_HANDSHAKE)),
+            "tool_error:srv:",
+            "answered the handshake without a protocol version",
         ),
         way(
             "MCP program missing",

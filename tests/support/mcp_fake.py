@@ -163,7 +163,7 @@ def call(id, params, stream):
         odd = '{"jsonrpc": "2.0", "id": %d, "result": {"content": [{"type": "text", "text": "7 \\ud83d"}], "_meta": {"x": NaN}}}'
         write_raw((odd % id).encode() + b"\n")
     elif name == "failed":
-        answer({**text("no \u001b[2J such order " + os.environ.get("TOKEN", ""), "x" * args.get("more", 0)), "isError": True})
+        answer({**text("no \u001b[2J such order " + os.environ.get("TOKEN", ""), "x" * args.get("more", 0)), "isError": True, **({"structuredContent": args["structured"]} if "structured" in args else {})})
     elif name == "failed_silently":
         answer({"content": [], "isError": True})
     elif name == "no_result":
@@ -172,7 +172,7 @@ def call(id, params, stream):
         answer({"resultType": "task", "taskId": "7", "status": "working", "createdAt": "2026-01-01T00:00:00Z",
                 "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 1000})
     elif name == "rpc_error":
-        send({"id": id, "error": {"code": args["code"], "message": args.get("says", "so \u001b[2J ") + os.environ.get("TOKEN", "")}})
+        send({"id": id, "error": {"code": args["code"], "message": args.get("says", "so \u001b[2J ") + os.environ.get("TOKEN", ""), **({"data": args["data"]} if "data" in args else {})}})
     elif name == "twice":
         answer(text("first"))
         answer(text("second"))

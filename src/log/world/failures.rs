@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::run::RunFold;
-use super::spans::{Span, SpanKind, Spans};
+use super::spans::{SpanKind, Spans};
 use crate::base::name::{TaskId, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::{
@@ -285,11 +285,11 @@ impl LastErrors {
                 }
             }
             EventKind::CallDegraded { attempts, reason, .. } => {
-                let (call, said) = self.close(event.span);
-                // The call for the tools of a server that the run needs has a fallback too, and stops it.
-                let lists = |span: &&Span| matches!(span.kind, SpanKind::Call(Purpose::ListTools));
-                if let Some(span) = spans.get(event.span).filter(lists) {
-                    self.note(event, (reason, *attempts), call, said, &span.kind);
+                // A pattern may stop the run by it all the same, such as for the tools of a server or a search.
+                if let (_, Some(said)) = self.close(event.span) {
+                    let said = LastError { attempts: *attempts, ..said };
+                    self.note_page(&said, spans.get(event.span).map(|span| &span.kind));
+                    self.propose(reason, event.span, said, false);
                 }
             }
             EventKind::CallAnswered { .. } => {
@@ -369,14 +369,24 @@ impl LastErrors {
         }
         let Some(said) = said else { return };
         self.last_failed = Some((event.span, Arc::clone(&said.text)));
-        if let Purpose::Read { .. } = purpose {
-            let pages = self.pages.take().map_or(1, |(pages, _)| pages + 1);
-            self.pages = Some((pages, said.clone()));
-        }
+        self.note_page(&said, Some(what));
         // Concurrent seats: the first one in the sequence stops the run, no matter which one failed
         // first.
         let first_counts = matches!(purpose, Purpose::Contribution { .. });
-        let (call, room) = (event.span, self.failed.len() < MAX_REASONS);
+        self.propose(reason, event.span, said, first_counts);
+    }
+
+    /// Counts a page that could not be read, if the call was to read one.
+    fn note_page(&mut self, said: &LastError, what: Option<&SpanKind>) {
+        if let Some(SpanKind::Call(Purpose::Read { .. })) = what {
+            let pages = self.pages.take().map_or(1, |(pages, _)| pages + 1);
+            self.pages = Some((pages, said.clone()));
+        }
+    }
+
+    /// Keeps the error of a call as that of a stop with this reason. The last one counts, or the first.
+    fn propose(&mut self, reason: &StopReason, call: SpanId, said: LastError, first_counts: bool) {
+        let room = self.failed.len() < MAX_REASONS;
         match self.failed.iter_mut().find(|failed| failed.reason == *reason) {
             Some(before) if first_counts && before.call < call => {}
             Some(before) => (before.call, before.said) = (call, said),

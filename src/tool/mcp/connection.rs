@@ -23,6 +23,7 @@ use super::results::{add_tools, tool_page};
 use super::stdio;
 use crate::gateway::{AttemptHost, AttemptProgress, InputRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::net::json_rpc;
 use crate::tool::link::{LinkFailures, LinkGuard, ProgramLink};
 use crate::tool::program::LinkedProgram;
 
@@ -394,6 +395,7 @@ fn rpc_error(failures: &LinkFailures, error: &ErrorData) -> Box<AttemptFailed> {
         }
         _ => (FailureClass::Tool, "Look for it in the log of the server."),
     };
-    let what = format!("returned error {}: {}", error.code.0, failures.quoted(&error.message));
+    let text = json_rpc::error_text(&error.message, error.data.as_ref());
+    let what = format!("returned error {}: {}", error.code.0, failures.quoted(&text));
     failures.failure(class, &what, advice)
 }

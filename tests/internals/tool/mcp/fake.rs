@@ -308,6 +308,12 @@ async fn errors_of_tools_are_told_apart() {
         let text = format!("the MCP server shop returned error {code}: so ␛[2J ***. {advice}");
         assert_eq!(fail(&server, "rpc_error", json!({ "code": code })).await, (class, text));
     }
+    let closed = json!({ "reason": "closed", "since": "2026-01-05" });
+    let args = json!({ "code": -32000, "says": "no", "data": closed });
+    let (_, text) = fail(&server, "rpc_error", args).await;
+    assert!(text.contains("error -32000: no***: {\"reason\":\"closed\",\"since\""), "{text}");
+    let (_, text) = fail(&server, "failed", json!({ "structured": closed })).await;
+    assert!(text.contains("{\"reason\":\"closed\",\"since\":\"2026-01-05\"}"), "{text}");
     let asks = json!({ "code": -32600, "says": "Cannot send 'elicitation/create' " });
     let (_, text) = fail(&server, "rpc_error", asks).await;
     assert!(
