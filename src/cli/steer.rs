@@ -246,7 +246,7 @@ impl SteeredLog {
 /// one run.
 #[cfg(unix)]
 async fn find_peer(name: &str) -> Result<Option<(Peer, PeerRun)>, Refused> {
-    let runs = PeerFolder::open()?.runs().await;
+    let (runs, refused) = PeerFolder::open()?.runs().await;
     let fits = |run: &RunId| name == "last" || run.as_str().starts_with(name);
     let exact = runs.iter().position(|(_, found)| found.run.as_str() == name);
     let mut fitting: Vec<_> = match exact {
@@ -254,7 +254,8 @@ async fn find_peer(name: &str) -> Result<Option<(Peer, PeerRun)>, Refused> {
         None => runs.into_iter().filter(|(_, found)| fits(&found.run)).collect(),
     };
     match fitting.len() {
-        0 | 1 => Ok(fitting.pop()),
+        0 => refused.map_or(Ok(None), Err),
+        1 => Ok(fitting.pop()),
         _ => {
             let mut ids: Vec<&str> = fitting.iter().map(|(_, found)| found.run.as_str()).collect();
             ids.sort_unstable();

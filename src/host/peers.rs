@@ -181,17 +181,17 @@ impl Peer {
         self.request(&Request::Runs).await.map(PeerRuns)
     }
 
-    /// The runs that it plays now.
+    /// The runs that it plays now; none if it has ended or does not answer.
     ///
     /// # Errors
-    /// As [`runs`](Self::runs).
+    /// It refuses to say, such as when too many others ask.
     async fn present_runs(&self) -> Result<Vec<PeerRun>, Refused> {
-        let mut replies = self.request(&Request::Runs).await?;
         let mut found = Vec::new();
+        let Ok(mut replies) = self.request(&Request::Runs).await else { return Ok(found) };
         loop {
-            match timeout(REPLY, replies.next()).await.or_refuse(SILENT)?? {
-                Some(Reply::Run(run)) if found.len() < MAX_RUNS => found.push(run),
-                Some(refused @ Reply::Refused(_)) => return Err(refused.refusal()),
+            match timeout(REPLY, replies.next()).await {
+                Ok(Ok(Some(Reply::Run(run)))) if found.len() < MAX_RUNS => found.push(run),
+                Ok(Ok(Some(refused @ Reply::Refused(_)))) => return Err(refused.refusal()),
                 _ => return Ok(found),
             }
         }
@@ -389,13 +389,19 @@ impl PeerFolder {
         fits.then(|| Peer(self.0.join(name)))
     }
 
-    /// The runs that other processes play now, with their processes.
-    pub async fn runs(&self) -> Vec<(Peer, PeerRun)> {
-        let asked = self.peers().into_iter().map(|peer| async move {
-            let runs = peer.present_runs().await.unwrap_or_default();
-            runs.into_iter().map(move |run| (peer.clone(), run)).collect::<Vec<_>>()
-        });
-        futures::future::join_all(asked).await.into_iter().flatten().collect()
+    /// The runs that other processes play now, with their processes, and why a process does not say its runs,
+    /// if one does not.
+    pub async fn runs(&self) -> (Vec<(Peer, PeerRun)>, Option<Refused>) {
+        let (mut found, mut refused) = (Vec::new(), None);
+        let asked =
+            self.peers().into_iter().map(|peer| async { (peer.present_runs().await, peer) });
+        for (runs, peer) in futures::future::join_all(asked).await {
+            match runs {
+                Ok(runs) => found.extend(runs.into_iter().map(|run| (peer.clone(), run))),
+                Err(why) => refused = Some(why),
+            }
+        }
+        (found, refused)
     }
 }
 

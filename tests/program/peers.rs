@@ -464,6 +464,8 @@ fn too_many_followers_are_refused() {
     let followers: Vec<_> = (0..128).map(|_| follow()).collect();
     assert!(followers.iter().all(|(_, line)| line.starts_with("{\"clock\":")));
     assert_eq!(follow().1, "{\"refused\":\"too many connections: 128 are open\"}\n");
+    let paused = scene.run(&["ctl", &run, "pause"]);
+    assert!(paused.err.contains("too many connections: 128 are open"), "{paused:?}");
     drop(followers);
 }
 

@@ -234,7 +234,7 @@ fn playing(rows: &[&RunRow]) -> Playing {
     let (Ok(folder), Ok(runtime)) = (PeerFolder::open(), crate::cli::runtime()) else {
         return Playing::new();
     };
-    let runs = runtime.block_on(folder.runs());
+    let (runs, _) = runtime.block_on(folder.runs());
     let row = |(_, it): (_, crate::host::peers::PeerRun)| {
         (it.run, ProcessOut { pid: it.pid, last: it.last, silent_ms: it.silent_ms })
     };
