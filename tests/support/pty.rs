@@ -29,6 +29,24 @@ impl Output {
         let last = |mark: &[u8]| self.bytes.windows(mark.len()).rposition(|bytes| bytes == mark);
         last(b"\x1b[?2026h") <= last(b"\x1b[?2026l")
     }
+
+    /// What of the dashboard is left on the terminal.
+    fn leaves(&self) -> Vec<&'static str> {
+        let screen = self.parser.screen();
+        let text = String::from_utf8_lossy(&self.bytes);
+        let count = |code| text.matches(code).count();
+        let last = text.rfind("\u{1b}]2;").map(|at| text[at..].starts_with("\u{1b}]2;\u{1b}\\"));
+        let titles = count("\u{1b}[22;2t") != count("\u{1b}]2;\u{1b}\\\u{1b}[23;2t");
+        let left = [
+            ("no cursor", screen.hide_cursor()),
+            ("the alternate screen", screen.alternate_screen()),
+            ("bracketed paste", screen.bracketed_paste()),
+            ("the mouse", screen.mouse_protocol_mode() != MouseProtocolMode::None),
+            ("focus events", text.rfind("\u{1b}[?1004h") > text.rfind("\u{1b}[?1004l")),
+            ("a title", titles || last == Some(false)),
+        ];
+        left.into_iter().filter_map(|(what, is)| is.then_some(what)).collect()
+    }
 }
 
 /// A terminal with the program in it.
@@ -300,22 +318,16 @@ impl Terminal {
         status.exit_code()
     }
 
-    /// Whether nothing of the dashboard is left: screen, cursor, mouse, paste, modes.
+    /// Waits until nothing of the dashboard is left: screen, cursor, mouse, paste, modes. Its last bytes may
+    /// still be on their way.
     pub fn is_as_it_was(&self) {
-        self.sees_that("a cursor", |screen| !screen.hide_cursor());
-        let output = self.output();
-        let screen = output.parser.screen();
-        assert!(!screen.alternate_screen(), "the alternate screen is left");
-        assert!(!screen.bracketed_paste(), "no bracketed paste");
-        assert_eq!(screen.mouse_protocol_mode(), MouseProtocolMode::None, "no mouse");
-        let text = String::from_utf8_lossy(&output.bytes);
-        let focus = text.rfind("\u{1b}[?1004h") <= text.rfind("\u{1b}[?1004l");
-        assert!(focus, "no focus events");
-        let titles = |code| text.matches(code).count();
-        assert_eq!(titles("\u{1b}[22;2t"), titles("\u{1b}]2;\u{1b}\\\u{1b}[23;2t"), "the title");
-        let last = text.rfind("\u{1b}]2;").map(|at| text[at..].starts_with("\u{1b}]2;\u{1b}\\"));
-        assert_ne!(last, Some(false), "no title is left");
+        let waiting = self.output();
+        let leaves = |output: &mut Output| !output.leaves().is_empty();
+        let (output, _) =
+            self.output.1.wait_timeout_while(waiting, PATIENCE, leaves).expect("a lock");
+        let left = output.leaves();
         drop(output);
+        assert!(left.is_empty(), "the program leaves {left:?}");
         assert_eq!(modes(&*self.master), self.before, "the modes of the line");
     }
 }
