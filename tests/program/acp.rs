@@ -573,7 +573,9 @@ fn folders_need_permission() {
     let why = refused["error"]["message"].as_str().expect("a text");
     assert!(why.contains("read the documents in /"), "{why}");
     assert!(why.contains("roundtable run own-notes --set inputs.folder=notes --trust"), "{why}");
-    let allowed = ["run", "own-notes", "--instant", "--set", "inputs.folder=notes", "--trust"];
-    assert_ne!(home.run(&allowed).code, Some(2));
+    let question = "inputs.question=\"What is the excess of the car insurance?\"";
+    let folder = "inputs.folder=notes";
+    let allowed = ["run", "own-notes", "--instant", "--trust", "--set", folder, "--set", question];
+    assert_eq!(home.run(&allowed).code, Some(0));
     assert_eq!(client.prompt(&session, "What is the excess?"), "end_turn");
 }

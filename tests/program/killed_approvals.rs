@@ -55,6 +55,10 @@ fn read(line: std::io::Result<String>) -> Value {
     serde_json::from_str(&line.expect("a line")).expect("JSON")
 }
 
+fn is_question(event: &Value) -> bool {
+    is_about(event, "tool_call")
+}
+
 fn is_about(event: &Value, about: &str) -> bool {
     event["kind"] == "question.asked" && event["about"] == about
 }
@@ -67,13 +71,15 @@ struct Plan {
     live_ms: Option<i64>,
     /// The run is continued after the deadline, not at once.
     is_late: bool,
+    /// The process is killed when the store has the question, and not before.
+    is_stored: bool,
 }
 
 const PLANS: [Plan; 4] = [
-    Plan { live_ms: Some(-600), is_late: true },
-    Plan { live_ms: Some(-100), is_late: false },
-    Plan { live_ms: None, is_late: true },
-    Plan { live_ms: None, is_late: false },
+    Plan { live_ms: Some(-600), is_late: true, is_stored: false },
+    Plan { live_ms: Some(-100), is_late: false, is_stored: false },
+    Plan { live_ms: None, is_late: true, is_stored: false },
+    Plan { live_ms: None, is_late: false, is_stored: false },
 ];
 
 /// What the log and the refunds say.
@@ -124,6 +130,9 @@ fn kill_and_answer(events: usize, plan: Plan) -> bool {
                     });
                 }
             }
+        }
+        while plan.is_stored && !home.run(&["export", "last"]).lines().iter().any(is_question) {
+            thread::yield_now();
         }
         run.kill();
         due_ms
@@ -179,6 +188,8 @@ fn killed_desk_refunds_with_approval_only() {
     let [early, close, late, soon] = PLANS;
     let kills = [(asked, late), (asked, soon), (asked + 1, early), (asked + 3, close), (4, soon)];
     count(&kills, 3, |(events, plan)| kill_and_answer(*events, *plan));
+    // The question of the killed process is stored, and no line after its deadline approves.
+    assert!(!kill_and_answer(asked, Plan { is_stored: true, ..late }));
 }
 
 /// `cargo test --test program -- --ignored refund_desk_killed_at_each_event`: five minutes.

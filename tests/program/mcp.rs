@@ -295,8 +295,10 @@ fn folders_need_permission() {
         assert!(refusal.contains("read the documents in /"), "{folder}: {refusal}");
         assert!(refusal.contains("roundtable run own-notes --set"), "{folder}: {refusal}");
     }
-    let allowed = ["run", "own-notes", "--instant", "--set", "inputs.folder=\"notes\"", "--trust"];
-    assert_ne!(home.run(&allowed).code, Some(2));
+    let question = "inputs.question=\"What is the excess of the car insurance?\"";
+    let folder = "inputs.folder=\"notes\"";
+    let allowed = ["run", "own-notes", "--instant", "--trust", "--set", folder, "--set", question];
+    assert_eq!(home.run(&allowed).code, Some(0));
     let outcome = client.data("run_scenario", ask("notes"));
     assert!(outcome["answer"].as_str().is_some_and(|it| it.contains("250")), "{outcome}");
     let refusal = client.refusal("run_scenario", ask("/etc"));

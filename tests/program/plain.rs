@@ -306,3 +306,12 @@ fn wrong_fields_are_typed_again() {
         ],
     );
 }
+
+/// A run whose events come faster than they are shown ends when it is told to.
+#[test]
+fn words_are_heard_beside_many_events() {
+    let run = ["run", "vendor-brownout", "--instant", "--no-store"];
+    let args = [&run[..], &["--set", "resilience.turns=2000"]].concat();
+    let ended = types_into(&Home::new(), &args, &["kill", "yes", "wait"]);
+    has_in_order(&ended, &["End run r-", ": ended: cancelled"]);
+}

@@ -159,6 +159,10 @@ async fn non_idempotent_tool_stops_run() {
     };
     assert_eq!(closed.reason.to_string(), "in_doubt:start_refund");
     assert_eq!((closed.in_flight, calls.load(Ordering::SeqCst)), (0, 0));
+    let world = World::from_events(log.iter().map(|event| &**event));
+    let cause = world.stop_cause().expect("a cause");
+    assert!(cause.starts_with("The call start_refund {\"charge\":"), "{cause}");
+    assert!(cause.ends_with("it may have been made, or not."), "{cause}");
 }
 
 #[tokio::test(start_paused = true)]

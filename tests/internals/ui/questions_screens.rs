@@ -516,6 +516,20 @@ fn inbox_selects_run_on_screen() {
     shows(dash.press("a"), &[">◆ r-0002", "this run: "]);
 }
 
+/// Who has answered the last question of a run stays on its page: another run with open questions has other keys.
+#[test]
+fn answered_card_stays_with_its_run() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-0002", &asked()).run(RUN, &asked_about(asked_subject()));
+    card(&mut dash, 0);
+    shows(&dash, &[RUN, "q1 approval"]);
+    dash.press("y");
+    assert_eq!(answers(&mut dash).len(), 1);
+    answered(&mut dash, 1, anna(), APPROVE);
+    assert!(!has_card(&dash), "{}", dash.screen());
+    assert_eq!(dash.state.visible_run().expect("a page").id().as_str(), RUN);
+}
+
 #[test]
 fn draft_survives_closing_and_resize() {
     let mut dash = dash(80, 24);
