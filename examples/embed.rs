@@ -1,5 +1,5 @@
-//! A program that plays a scenario and reads what happens. It needs no Cargo feature, no key and no network:
-//! `cargo run --example embed --no-default-features`.
+//! A program that plays a scenario and reads what happens. It needs no key and no network:
+//! `cargo run --example embed`.
 
 use std::error::Error;
 use std::sync::Arc;

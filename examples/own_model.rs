@@ -1,4 +1,4 @@
-//! A model of your own: `cargo run --example own_model --no-default-features`.
+//! A model of your own: `cargo run --example own_model`.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! A tool of your own behind the gateway, which gives it a timeout, retries and a circuit breaker:
-//! `cargo run --example own_tool --no-default-features`.
+//! `cargo run --example own_tool`.
 
 use std::error::Error;
 use std::sync::Arc;

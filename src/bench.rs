@@ -1,25 +1,18 @@
 //! What the project's own program, benches and integration tests need of the inside. It is for them
 //! alone and promises nothing: a name here may change or go with any commit.
 
-#[cfg(feature = "tui")]
 pub use self::program::*;
 pub use crate::base::seeded_random::random_u64;
 pub use crate::base::visible::is_hostile;
-#[cfg(feature = "store")]
 pub use crate::base::word_query::WordQuery;
-#[cfg(feature = "nats")]
 pub use crate::cluster::Cluster;
-#[cfg(feature = "nats")]
 pub use crate::cluster::address::ClusterAddress;
-#[cfg(feature = "nats")]
 pub use crate::cluster::rows::{ClusterRow, RunRows};
 pub use crate::gateway::Guard;
 pub use crate::gateway::attempt::run_within;
 pub use crate::gateway::breaker::AttemptVerdict;
 pub use crate::host::models::LiveModels;
-#[cfg(feature = "store")]
 pub use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns};
-#[cfg(feature = "tui")]
 pub use crate::host::traced_runs::{traced, use_target as send_spans};
 pub use crate::host::trust::Trust;
 pub use crate::log::event::kind::{
@@ -36,7 +29,6 @@ pub use crate::log::facts::collaboration::{
 pub use crate::log::facts::observed::{ObservedFact, ObservedPlan, SpanAbout, SpanEnd, SpanRole};
 pub use crate::log::facts::research::FoundSource;
 pub use crate::log::world::agents::HANDED_OVER;
-#[cfg(feature = "store")]
 pub use crate::log::world::run_row::RunRow;
 pub use crate::model::Failure;
 pub use crate::model::endpoint::{Wire, find};
@@ -52,29 +44,18 @@ pub use crate::scenario::spec::policy::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, CallPolicy,
 };
 pub use crate::scenario::tools::documents::FolderSpec;
-#[cfg(feature = "store")]
 pub use crate::store::database::Database;
-#[cfg(feature = "store")]
 pub use crate::store::database::removal::{Deletion, Retention};
-#[cfg(feature = "store")]
 pub use crate::store::database::rows::RunCourse;
-#[cfg(feature = "store")]
 pub use crate::store::database::text_index::RunTextIndex;
-#[cfg(feature = "store")]
 pub use crate::store::{EventGroup, RunLog};
-#[cfg(feature = "documents")]
 pub use crate::tool::folder::FolderSearch;
-#[cfg(feature = "documents")]
 pub use crate::tool::folder::address::Layout;
-#[cfg(feature = "documents")]
 pub use crate::tool::folder::index::CancelFlag;
-#[cfg(feature = "documents")]
 pub use crate::tool::folder::source::{Catalogue, DocumentSource};
-#[cfg(feature = "documents")]
 pub use crate::tool::folder::text_index::TextIndex;
 
 /// The program and its dashboard.
-#[cfg(feature = "tui")]
 mod program {
     pub use crate::cli::args::Cli;
     pub use crate::cli::main;

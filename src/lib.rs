@@ -27,15 +27,17 @@
 //! # }
 //! ```
 //!
-//! Without the default features (`tui`, the dashboard and the program; `documents`, the tools that read
-//! folders and web pages) the library has only the engine. `examples/` has a model and a tool of one's own.
+//! `examples/` has a model and a tool of one's own.
 //!
 //! `ARCHITECTURE.md` says what each module contains, and `tests/structure` fails when a module
 //! imports one that it may not.
 
-#![cfg_attr(not(all(feature = "tui", feature = "documents")), allow(dead_code, unused_imports))]
+// Only in the library: tests and benches may panic.
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+// What is public: a scenario and its problems; the engine, which starts and steers runs; their events, world
+// and outcome; models; tools. The modules below are private, so the compiler finds what nothing uses; `bench` has
+// what the project's own program, benches and integration tests need of them.
 pub use self::base::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
 pub use self::engine::{
     Engine, EngineSettings, Launch, ModelChoice, ResumeError, Resumption, RunHandle, Schedule,
@@ -74,45 +76,19 @@ pub use self::scenario::{
 };
 pub use self::tool::process_group::supervise_children;
 
-// Dead code and unused names are judged where everything is built: what a feature leaves out uses them.
-// Only in the library: tests and benches may panic.
-// What is public. The modules below are private, so the compiler finds what nothing uses; `bench` has
-// what the project's own program, benches and integration tests need of them.
-
-// A scenario: load it, say what is wrong with it.
-
-// Start it, steer it.
-
-// Read its events and its outcome.
-
-// What its pattern did: an event of `EventKind::Pattern` has one of these.
-
-// The names in them.
-
-// A model: over HTTP, or one's own.
-
-// Its child processes, if the program is killed.
-
-// A tool of one's own.
-
-// The tests of internals use every part; `cargo test` builds them with both features.
 #[cfg(test)]
 extern crate self as roundtable;
 #[cfg(test)]
-#[cfg(all(feature = "tui", feature = "documents"))]
 #[path = "../tests/internals/mod.rs"]
 mod internals;
 #[cfg(test)]
-#[cfg(all(feature = "tui", feature = "documents"))]
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 mod base;
 #[doc(hidden)]
 pub mod bench;
-#[cfg(feature = "tui")]
 mod cli;
-#[cfg(feature = "nats")]
 mod cluster;
 mod engine;
 mod gateway;
@@ -123,15 +99,10 @@ mod net;
 mod pattern;
 mod run;
 mod scenario;
-#[cfg(feature = "tui")]
 mod screen;
-#[cfg(feature = "store")]
 mod store;
-#[cfg(feature = "tui")]
 mod terminal;
 mod tool;
-#[cfg(feature = "tui")]
 mod traces;
-#[cfg(feature = "tui")]
 mod watch;
 mod words;

@@ -363,7 +363,6 @@ pub fn defaults(schema: &Value) -> Value {
 /// A value that a field may have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchemaChoice {
-    /// The value.
     pub value: Value,
     /// What it is called for people.
     pub title: Option<String>,

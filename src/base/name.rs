@@ -30,8 +30,7 @@ pub(crate) fn read_name<'de, D: Deserializer<'de>>(
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident: $what:literal, $most:expr;)+) => {$(
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-        #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
         #[serde(transparent)]
         pub struct $name(Arc<str>);
 

@@ -91,9 +91,6 @@ impl Error for Refused {
 /// Makes a [`Refused`] of something that failed or is missing.
 pub trait OrRefuse<T> {
     /// Says what is wrong; the error becomes the cause.
-    ///
-    /// # Errors
-    /// `self` is an error, or nothing.
     fn or_refuse(self, what: impl fmt::Display) -> Result<T, Refused>;
 }
 

@@ -9,20 +9,16 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::acp::AcpArgs;
-#[cfg(feature = "nats")]
 use super::cluster::{ClusterArgs, RunnerArgs};
 use super::complete::{CompleteArgs, CompletionsArgs};
 use super::config::ConfigArgs;
 use super::doctor::DoctorArgs;
-#[cfg(feature = "store")]
 use super::kept;
 use super::man::ManArgs;
-#[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
 use super::mcp::McpArgs;
 use super::new::NewArgs;
 use super::picture::PictureArgs;
 use super::run::RunArgs;
-#[cfg(any(unix, feature = "nats"))]
 use super::steer::{AnswerArgs, AttachArgs, CtlArgs};
 use super::streams::stdout_is_terminal;
 use super::test::TestArgs;
@@ -79,43 +75,30 @@ pub enum CliCommand {
         json: bool,
     },
     /// List kept runs; remove, pin or restore some
-    #[cfg(feature = "store")]
     Runs(kept::RunsArgs),
     /// Open a kept or exported run in the dashboard
-    #[cfg(feature = "store")]
     Open(kept::OpenArgs),
     /// Show a kept or exported run
-    #[cfg(feature = "store")]
     Show(kept::ShowArgs),
     /// Continue an interrupted run
-    #[cfg(feature = "store")]
     Resume(kept::ResumeArgs),
     /// Start a new run that continues from a boundary of a kept one, with other settings
-    #[cfg(feature = "store")]
     Fork(Box<kept::ForkArgs>),
     /// Compare two runs (exit code 1 where more differs than ids and times)
-    #[cfg(feature = "store")]
     Diff(kept::DiffArgs),
     /// Write the log of a kept run as JSON lines
-    #[cfg(feature = "store")]
     Export(kept::ExportArgs),
     /// Put exported logs into the store
-    #[cfg(feature = "store")]
     Import(kept::ImportArgs),
     /// Play runs that are handed over to a cluster
-    #[cfg(feature = "nats")]
     Runner(RunnerArgs),
     /// Watch and steer a run that another process or a runner plays, in the dashboard
-    #[cfg(any(unix, feature = "nats"))]
     Attach(AttachArgs),
     /// Steer a run that another process or a runner plays: pause, step, flag, fault, limit, cancel
-    #[cfg(any(unix, feature = "nats"))]
     Ctl(CtlArgs),
     /// Answer a question of a run that another process or a runner plays
-    #[cfg(any(unix, feature = "nats"))]
     Answer(AnswerArgs),
     /// Make, show or serve a cluster: runs past one machine
-    #[cfg(feature = "nats")]
     Cluster(ClusterArgs),
     /// Start a program and watch what its agents do: LangGraph, OpenAI Agents, CrewAI, Pydantic AI,
     /// OpenTelemetry
@@ -124,7 +107,6 @@ pub enum CliCommand {
     Listen(ListenArgs),
     /// Serve scenarios and runs to MCP clients, such as editors and coding agents, on standard input and
     /// output
-    #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
     Mcp(McpArgs),
     /// Serve a scenario as an agent to ACP clients, such as Zed, JetBrains, Neovim and Toad, on standard input and
     /// output

@@ -184,10 +184,6 @@ impl CtlAction {
 }
 
 /// Checks that a command can have an effect in this run.
-///
-/// # Errors
-/// Why not: the run has no such flag, tool, limit or boundary, its pattern does not take the command, or another
-/// program plays it.
 pub(super) fn check(command: &Command, world: &World) -> Result<(), String> {
     if world.observed().is_some() && !matches!(command, Command::Cancel) {
         return Err("another program plays the run: it is only watched".to_owned());

@@ -299,7 +299,6 @@ fn section(scenario: &str, name: &str) -> Table {
 }
 
 /// The newest kept runs.
-#[cfg(feature = "store")]
 fn kept_runs() -> Vec<crate::store::database::rows::RunName> {
     use crate::host::Dirs;
     use crate::store::database::rows::newest_names;
@@ -309,33 +308,19 @@ fn kept_runs() -> Vec<crate::store::database::rows::RunName> {
 }
 
 /// The scenario of a kept run, which may be written with a boundary (`RUN@BOUNDARY`).
-#[cfg(feature = "store")]
 fn scenario_of_run(run: &str) -> Option<String> {
     let id = run.split('@').next()?;
     let mut runs = kept_runs().into_iter();
     runs.find(|row| id == "last" || row.id == id).map(|row| row.scenario)
 }
 
-/// This program was built without a store.
-#[cfg(not(feature = "store"))]
-fn scenario_of_run(_: &str) -> Option<String> {
-    None
-}
-
 /// Kept runs, the newest first.
-#[cfg(feature = "store")]
 pub(crate) fn run_names() -> Vec<Candidate> {
     let rows = kept_runs();
     let last = rows.first().map(|_| Candidate::new("last", "the newest run"));
     let named =
         rows.into_iter().map(|it| Candidate::new(it.id, format!("{}, {}", it.scenario, it.status)));
     last.into_iter().chain(named).collect()
-}
-
-/// This program was built without a store.
-#[cfg(not(feature = "store"))]
-pub(crate) fn run_names() -> Vec<Candidate> {
-    Vec::new()
 }
 
 /// Prints the script.

@@ -15,7 +15,6 @@ use super::people::PeopleArg;
 use super::plain;
 use super::plain::words::word_of;
 use super::run::RunArgs;
-#[cfg(any(unix, feature = "nats"))]
 use super::steer::RunLink;
 use super::streams::{StreamStyle, exit_after_write, print_message, refuse};
 use super::test::TestFormat;
@@ -43,7 +42,6 @@ use crate::screen::state::DisplaySettings;
 use crate::screen::theme::Theme;
 use crate::screen::{AppState, Msg, tour};
 use crate::terminal::console::{Console, Tty};
-#[cfg(feature = "nats")]
 use crate::terminal::effects::remote::ShownCluster;
 use crate::terminal::effects::{EffectResult, LaunchExtras, Services};
 use crate::terminal::event_loop::{DashboardConfig, DashboardExit, TerminalSettings};
@@ -76,11 +74,8 @@ const HEADLESS: &str = "use lines of text (roundtable --plain), or run a scenari
 pub struct DashboardArgs<'a> {
     /// A run to start immediately.
     pub run: Option<&'a RunArgs>,
-    /// A kept run to open.
-    #[cfg(feature = "store")]
     pub opened: Option<super::kept::OpenedRun>,
     /// A run to watch, of another process or of a cluster.
-    #[cfg(any(unix, feature = "nats"))]
     pub attached: Option<&'a super::steer::AttachArgs>,
     /// Whether the tour begins at once.
     pub tour: bool,
@@ -148,14 +143,11 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     // A pipe can be read only once.
     let named = named.filter(|what| !read_file::is_pipe(Path::new(what)));
     // What is wrong is said before the dashboard opens.
-    #[cfg(any(unix, feature = "nats"))]
     let attached = match wanted.attached.map(|args| runtime.block_on(RunLink::find(args, None))) {
         Some(Err(exit)) => return exit,
         found => found.and_then(Result::ok),
     };
-    #[cfg(any(unix, feature = "nats"))]
     let attached_run = attached.as_ref().map(|(_, run)| run.clone());
-    #[cfg(feature = "nats")]
     let cluster = match &attached {
         Some((RunLink::Cluster(cluster), run)) => {
             Some(ShownCluster::Attached(cluster.clone(), run.clone(), FROM_COMMAND_LINE))
@@ -193,7 +185,6 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     stored.tell_waits(move |text| {
         notices.answer(EffectResult::Msg(Msg::Notice(format!("{text}."))));
     });
-    #[cfg(feature = "store")]
     let opened = wanted.opened;
     // What is wrong is said before the dashboard opens.
     let watching =
@@ -228,7 +219,6 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
             crate::screen::layout::Size { cols, rows }
         });
         let mut state = AppState::new(size, settings, Vec::new());
-        #[cfg(any(unix, feature = "nats"))]
         if let Some(run) = &attached_run {
             state.expect_opening(FROM_COMMAND_LINE, run);
         }
@@ -255,11 +245,9 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         if let Some(request) = tour {
             services.start(request);
         }
-        #[cfg(feature = "store")]
         if let Some(opened) = opened {
             opened.show(&mut services, FROM_COMMAND_LINE);
         }
-        #[cfg(feature = "nats")]
         if let Some(cluster) = cluster {
             crate::terminal::effects::remote::show(&services, cluster);
         }

@@ -106,16 +106,8 @@ pub enum SessionTurn {
     /// A message, and the launch of the run that answers it.
     Message(Arc<str>, Box<Launch>),
     /// A kept run that is continued.
-    #[cfg_attr(
-        not(feature = "store"),
-        expect(dead_code, reason = "without a store no run is kept")
-    )]
     Resumed(Box<Launch>, Resumption),
     /// A new run that continues from a boundary of a kept one.
-    #[cfg_attr(
-        not(feature = "store"),
-        expect(dead_code, reason = "without a store no run is kept")
-    )]
     Forked(Box<Launch>, Box<ForkStart>),
 }
 
@@ -128,9 +120,6 @@ impl SessionTurn {
     }
 
     /// The run that answers the message that was queued in the last one, with the flags as they are now.
-    ///
-    /// # Errors
-    /// The tools of the scenario cannot be made any more.
     fn queued(text: String, mut launch: Launch, last: &World) -> Result<Self, Refused> {
         let tools = prepare::toolbox(&launch.scenario, &launch.model);
         launch.tools = Some(tools.map_err(|missing| Refused::new(missing.join("; ")))?);
@@ -482,9 +471,6 @@ impl OpenQuestions {
     }
 
     /// A question that is open.
-    ///
-    /// # Errors
-    /// How it ended, or that there is none.
     pub(super) fn get(&self, id: QuestionId) -> Result<Arc<QuestionAsked>, String> {
         match (self.asked.get(&id), self.ended.get(&id)) {
             (Some(known), _) => Ok(Arc::clone(&known.asked)),

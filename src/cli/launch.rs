@@ -5,21 +5,23 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-#[cfg(not(feature = "store"))]
-use super::args::Global;
-use super::args::{FailOn, FlagArg, RunFormat};
+use tokio::task::spawn_blocking;
+
+use super::args::{FailOn, FlagArg, Global, RunFormat};
 use super::exit::Exit;
 use super::people::PeopleArg;
 use super::run::RunArgs;
 use super::streams::{StreamStyle, print_message, print_on_stderr, refuse};
 use crate::base::name::FlagName;
 use crate::base::refused::Refused;
+use crate::base::time::now_ms;
 use crate::base::visible::visible;
-use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
+use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, RunKeeper, Schedule, Toolbox};
 use crate::host::models::{Endpoints, LiveModels};
 #[cfg(unix)]
 use crate::host::peers::{FoundPeers, PeerFolder, PeerServer};
 use crate::host::prepare::{PrepareError, prepare};
+use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns, retention};
 use crate::host::trust::Trust;
 use crate::host::{Dirs, catalogue, models};
 use crate::log::bus::LogLimits;
@@ -34,6 +36,8 @@ use crate::scenario::spec::ScenarioOrigin;
 use crate::scenario::{Consent, ConsentAbout, Override, Problems, STDIN, Scenario, ScenarioSource};
 use crate::screen::form::quoted;
 use crate::screen::theme::Theme;
+use crate::store::database::writer::LockWaits;
+use crate::terminal::effects::kept_runs::KeptRuns;
 
 /// Bytes of events that a run may be ahead of its reader, such as a pipe.
 const MAX_AHEAD: u64 = 16 << 20;
@@ -138,13 +142,7 @@ pub(super) fn read_source(
 
 /// Whether a recorded run has the replies of the models.
 fn has_replies(args: &RunArgs) -> bool {
-    #[cfg(feature = "store")]
-    return args.replay.is_some();
-    #[cfg(not(feature = "store"))]
-    {
-        let _ = args;
-        false
-    }
+    args.replay.is_some()
 }
 
 /// What is wrong with the arguments: flags, boundaries or decisions that the scenario does not have.
@@ -176,7 +174,6 @@ fn check_args(scenario: &Scenario, args: &RunArgs) -> Vec<Refused> {
         let why = Refused::new("--people: nobody answers many runs at once");
         wrong.push(why.help("use --people script or nobody with --times"));
     }
-    #[cfg(feature = "nats")]
     if args.people == Some(PeopleArg::Ask) && args.remote.on.is_some() {
         let why = Refused::new("--people ask: a runner has no standard input to ask on");
         wrong.push(why.help("use --people wait, and `roundtable answer` or `attach`"));
@@ -272,7 +269,6 @@ impl<'a> PreparedSessions<'a> {
         sessions: usize,
     ) -> Result<Self, CannotRun> {
         let messages = messages(scenario, args);
-        #[cfg(feature = "store")]
         if let Some(name) = &args.replay {
             let recorded = super::kept::replayed(name)
                 .map_err(|exit| CannotRun { exit, ..CannotRun::because(Vec::new()) })?;
@@ -328,9 +324,6 @@ impl<'a> PreparedSessions<'a> {
 }
 
 /// The runs of one session for a client of this process, each with its message.
-///
-/// # Errors
-/// They cannot be made. What the operator has to do is said to the client.
 pub(super) fn prepare_session(
     source: ScenarioSource,
     args: &RunArgs,
@@ -525,7 +518,6 @@ pub enum OnStoreFailure {
 
 /// The store of a command; none with `--no-store`, or if it cannot be opened.
 pub struct StoreOfCommand {
-    #[cfg(feature = "store")]
     runs: Option<Arc<crate::host::run_store::StoredRuns>>,
     /// Problems, one sentence each.
     pub problems: Vec<String>,
@@ -533,154 +525,102 @@ pub struct StoreOfCommand {
     pub place: Option<String>,
 }
 
-#[cfg(not(feature = "store"))]
+/// Removed runs can be brought back for this long, in milliseconds.
+const UNDO_MS: u64 = 24 * 3_600_000;
+
 impl StoreOfCommand {
-    /// This program was built without a store.
-    pub fn open(_global: &Global, _on_failure: OnStoreFailure) -> Self {
-        Self { problems: Vec::new(), place: None }
+    /// Opens the store, unless the command line or the configuration says that runs are not kept.
+    pub fn open(global: &Global, on_failure: OnStoreFailure) -> Self {
+        let (mut problems, mut place) = (Vec::new(), None);
+        if global.no_store || !crate::host::config::user_config().store.keep {
+            return Self { runs: None, problems, place };
+        }
+        let runs = match crate::host::run_store::open_store(LockWaits::new(print_message)) {
+            Ok((database, is_new)) => {
+                if is_new {
+                    let path = database.path().display();
+                    place = Some(format!("runs are kept in {path}; --no-store turns it off"));
+                }
+                if !database.is_local() {
+                    problems.push(
+                        "the store is on a network file system, where it is slower".to_owned(),
+                    );
+                }
+                let failure = match on_failure {
+                    OnStoreFailure::Pause => StoreFailure::Pause,
+                    OnStoreFailure::Stop => StoreFailure::Stop,
+                };
+                Some(StoredRuns::new(database, failure))
+            }
+            Err(why) => {
+                problems.push(format!("{why:#}"));
+                None
+            }
+        };
+        Self { runs, problems, place }
     }
 
-    /// Runs are not kept.
-    pub fn keeper(&self) -> Option<Arc<dyn crate::engine::RunKeeper>> {
-        None
+    /// What keeps the runs of an engine.
+    pub fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {
+        let runs = Arc::clone(self.runs.as_ref()?);
+        Some(Arc::new(StoreKeeper(runs)))
     }
 
-    /// Runs are not kept.
-    pub fn kept(&self) -> crate::terminal::effects::kept_runs::KeptRuns {
-        crate::terminal::effects::kept_runs::KeptRuns::default()
+    /// The runs that are kept there.
+    pub fn kept(&self) -> KeptRuns {
+        KeptRuns::new(self.runs.as_ref().map(|runs| runs.database().clone()))
     }
 
-    /// Nothing waits for a store.
-    pub fn tell_waits(&self, _tell: impl Fn(&str) + Send + Sync + 'static) {}
+    /// Tells this one, instead of standard error, when the store is locked by another process.
+    pub fn tell_waits(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+        if let Some(runs) = &self.runs {
+            runs.database().waits().tell(tell);
+        }
+    }
 
-    /// Nothing waits for a store.
-    pub fn end_waits(&self) {}
+    /// Ends all waits for other processes.
+    pub fn end_waits(&self) {
+        if let Some(runs) = &self.runs {
+            runs.database().waits().cancel();
+        }
+    }
 
-    /// Runs are not kept.
+    /// Why runs that continued are not kept; a command without the dashboard has printed it before.
     pub fn warnings(&self) -> Vec<String> {
-        Vec::new()
+        self.runs.as_ref().map(|runs| runs.take_warnings()).unwrap_or_default()
     }
 
-    /// There is nothing to wait for.
+    /// Waits until every run is stored, then removes what the configuration does not keep.
+    /// Returns what went wrong, and what was removed.
     pub async fn finish(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-#[cfg(feature = "store")]
-mod with_store {
-    use std::sync::Arc;
-
-    use tokio::task::spawn_blocking;
-
-    use super::{OnStoreFailure, StoreOfCommand};
-    use crate::base::time::now_ms;
-    use crate::cli::args::Global;
-    use crate::cli::streams::print_message;
-    use crate::engine::RunKeeper;
-
-    use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns, retention};
-    use crate::store::database::writer::LockWaits;
-    use crate::terminal::effects::kept_runs::KeptRuns;
-
-    /// Removed runs can be brought back for this long, in milliseconds.
-    const UNDO_MS: u64 = 24 * 3_600_000;
-
-    impl StoreOfCommand {
-        /// Opens the store, unless the command line or the configuration says that runs are not kept.
-        pub fn open(global: &Global, on_failure: OnStoreFailure) -> Self {
-            let (mut problems, mut place) = (Vec::new(), None);
-            if global.no_store || !crate::host::config::user_config().store.keep {
-                return Self { runs: None, problems, place };
-            }
-            let runs = match crate::host::run_store::open_store(LockWaits::new(print_message)) {
-                Ok((database, is_new)) => {
-                    if is_new {
-                        let path = database.path().display();
-                        place = Some(format!("runs are kept in {path}; --no-store turns it off"));
-                    }
-                    if !database.is_local() {
-                        problems.push(
-                            "the store is on a network file system, where it is slower".to_owned(),
-                        );
-                    }
-                    let failure = match on_failure {
-                        OnStoreFailure::Pause => StoreFailure::Pause,
-                        OnStoreFailure::Stop => StoreFailure::Stop,
-                    };
-                    Some(StoredRuns::new(database, failure))
-                }
-                Err(why) => {
-                    problems.push(format!("{why:#}"));
-                    None
-                }
-            };
-            Self { runs, problems, place }
-        }
-
-        /// What keeps the runs of an engine.
-        pub fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {
-            let runs = Arc::clone(self.runs.as_ref()?);
-            Some(Arc::new(StoreKeeper(runs)))
-        }
-
-        /// The runs that are kept there.
-        pub fn kept(&self) -> KeptRuns {
-            KeptRuns::new(self.runs.as_ref().map(|runs| runs.database().clone()))
-        }
-
-        /// Tells this one, instead of standard error, when the store is locked by another process.
-        pub fn tell_waits(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
-            if let Some(runs) = &self.runs {
-                runs.database().waits().tell(tell);
-            }
-        }
-
-        /// Ends all waits for other processes.
-        pub fn end_waits(&self) {
-            if let Some(runs) = &self.runs {
-                runs.database().waits().cancel();
-            }
-        }
-
-        /// Why runs that continued are not kept; a command without the dashboard has printed it before.
-        pub fn warnings(&self) -> Vec<String> {
-            self.runs.as_ref().map(|runs| runs.take_warnings()).unwrap_or_default()
-        }
-
-        /// Waits until every run is stored, then removes what the configuration does not keep.
-        /// Returns what went wrong, and what was removed.
-        pub async fn finish(&self) -> Vec<String> {
-            let Some(runs) = &self.runs else { return Vec::new() };
-            runs.finish().await;
-            let mut notes = runs.take_notes();
-            let (keep, now) = (retention(&crate::host::config::user_config().store), now_ms());
-            let database = runs.database().clone();
-            let pruned = spawn_blocking(move || {
-                let pruned = database.prune(keep, now, now.saturating_sub(UNDO_MS));
-                let is_unpurged = || database.is_unpurged().unwrap_or(false);
-                let is_due = pruned.as_ref().is_ok_and(|it| it.runs > 0 || is_unpurged());
-                let purged = if is_due { database.purge(false) } else { Ok(()) };
-                database.checkpoint();
-                (pruned, purged)
-            });
-            let Ok((pruned, purged)) = pruned.await else { return notes };
-            if let Err(error) = purged {
-                let again = "`roundtable runs prune` tries again";
-                notes.push(format!(
-                    "texts of removed runs may still be in the store: {error}; {again}"
-                ));
-            }
-            match pruned {
-                Ok(pruned) if pruned.runs > 0 => {
-                    let runs = crate::words::format::count_noun(pruned.runs, "old run");
-                    let size = crate::words::format::bytes(pruned.bytes);
-                    notes.push(format!("removed {runs} ({size}) from the store"));
-                }
-                Ok(_) => {}
-                Err(error) => notes.push(format!("old runs were not removed: {error}")),
-            }
+        let Some(runs) = &self.runs else { return Vec::new() };
+        runs.finish().await;
+        let mut notes = runs.take_notes();
+        let (keep, now) = (retention(&crate::host::config::user_config().store), now_ms());
+        let database = runs.database().clone();
+        let pruned = spawn_blocking(move || {
+            let pruned = database.prune(keep, now, now.saturating_sub(UNDO_MS));
+            let is_unpurged = || database.is_unpurged().unwrap_or(false);
+            let is_due = pruned.as_ref().is_ok_and(|it| it.runs > 0 || is_unpurged());
+            let purged = if is_due { database.purge(false) } else { Ok(()) };
+            database.checkpoint();
+            (pruned, purged)
+        });
+        let Ok((pruned, purged)) = pruned.await else { return notes };
+        if let Err(error) = purged {
+            let again = "`roundtable runs prune` tries again";
             notes
+                .push(format!("texts of removed runs may still be in the store: {error}; {again}"));
         }
+        match pruned {
+            Ok(pruned) if pruned.runs > 0 => {
+                let runs = crate::words::format::count_noun(pruned.runs, "old run");
+                let size = crate::words::format::bytes(pruned.bytes);
+                notes.push(format!("removed {runs} ({size}) from the store"));
+            }
+            Ok(_) => {}
+            Err(error) => notes.push(format!("old runs were not removed: {error}")),
+        }
+        notes
     }
 }

@@ -3,7 +3,6 @@
 
 mod acp;
 pub mod args;
-#[cfg(feature = "nats")]
 mod cluster;
 mod command_words;
 mod complete;
@@ -14,11 +13,9 @@ mod doctor;
 mod effective;
 pub mod exit;
 mod headless;
-#[cfg(feature = "store")]
 mod kept;
 mod launch;
 pub mod man;
-#[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
 mod mcp;
 mod new;
 mod output;
@@ -28,7 +25,6 @@ pub mod plain;
 pub mod run;
 mod scenarios;
 mod stdio;
-#[cfg(any(unix, feature = "nats"))]
 mod steer;
 pub mod streams;
 mod test;
@@ -106,18 +102,14 @@ fn plays_runs(command: &Option<CliCommand>) -> bool {
         None | Some(CliCommand::Tour) => true,
         Some(CliCommand::Run(args)) => args.repeat.times.is_none() && !args.is_remote(),
         Some(CliCommand::Watch(_) | CliCommand::Listen(_) | CliCommand::Acp(_)) => true,
-        #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
         Some(CliCommand::Mcp(_)) => true,
-        #[cfg(feature = "store")]
         Some(
             CliCommand::Open(_)
             | CliCommand::Resume(_)
             | CliCommand::Fork(_)
             | CliCommand::Export(_),
         ) => true,
-        #[cfg(feature = "nats")]
         Some(CliCommand::Runner(_)) => true,
-        #[cfg(any(unix, feature = "nats"))]
         Some(CliCommand::Attach(_)) => true,
         Some(_) => false,
     }
@@ -222,9 +214,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
     let dashboard = match &cli.command {
         None | Some(CliCommand::Tour) => true,
         Some(CliCommand::Run(args)) => !run::is_headless(args, global),
-        #[cfg(feature = "store")]
         Some(CliCommand::Open(_)) => true,
-        #[cfg(any(unix, feature = "nats"))]
         Some(CliCommand::Attach(_)) => true,
         Some(CliCommand::Watch(args)) => !args.is_headless(global),
         #[cfg(debug_assertions)]
@@ -234,7 +224,6 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
     // A client shows what its agent or server writes to standard error.
     let to_file = matches!(cli.command, Some(CliCommand::Acp(_)));
     let to_file = to_file || dashboard || is_detached(&cli.command);
-    #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
     let to_file = to_file || matches!(cli.command, Some(CliCommand::Mcp(_)));
     let _log = match start_log(global, to_file) {
         Ok(log) => log,
@@ -280,7 +269,6 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             choice,
         ),
         Some(CliCommand::Listen(args)) => run_to_end(watch::listen(&args, global, theme)),
-        #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
         Some(CliCommand::Mcp(args)) => run_to_end(mcp::serve(args, global)),
         Some(CliCommand::Acp(args)) => run_to_end(acp::serve(args, global)),
         Some(CliCommand::Test(args)) => test::run(&args, global, theme),
@@ -291,13 +279,10 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::New(args)) => new::run(&args, theme, global.is_ascii()),
         Some(CliCommand::Scenarios { name: Some(name), .. }) => scenarios::print_one(&name),
         Some(CliCommand::Scenarios { json, .. }) => scenarios::run(json, theme, global.is_ascii()),
-        #[cfg(feature = "nats")]
         Some(CliCommand::Runs(args)) if args.on.is_some() => {
             run_to_end(cluster::list_runs(&args, theme, global.is_ascii()))
         }
-        #[cfg(feature = "store")]
         Some(CliCommand::Runs(args)) => kept::runs(&args, theme, global.is_ascii()),
-        #[cfg(feature = "store")]
         Some(CliCommand::Open(args)) => match kept::OpenedRun::find(&args.run) {
             Ok(opened) => {
                 let wanted = DashboardArgs { opened: Some(opened), ..DashboardArgs::default() };
@@ -305,30 +290,19 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             }
             Err(exit) => exit,
         },
-        #[cfg(feature = "store")]
         Some(CliCommand::Show(args)) => run_to_end(kept::show(&args, theme, global.is_ascii())),
-        #[cfg(feature = "store")]
         Some(CliCommand::Resume(args)) => run_to_end(kept::resume(&args, theme, global.is_ascii())),
-        #[cfg(feature = "store")]
         Some(CliCommand::Fork(args)) => run_to_end(kept::fork(&args, theme, global.is_ascii())),
-        #[cfg(feature = "store")]
         Some(CliCommand::Diff(args)) => kept::diff(&args, theme, global.is_ascii()),
-        #[cfg(feature = "store")]
         Some(CliCommand::Export(args)) => kept::export(&args, global),
-        #[cfg(feature = "store")]
         Some(CliCommand::Import(args)) => kept::import(&args),
-        #[cfg(feature = "nats")]
         Some(CliCommand::Runner(args)) => run_to_end(cluster::runner(&args)),
-        #[cfg(any(unix, feature = "nats"))]
         Some(CliCommand::Attach(args)) => {
             let wanted = DashboardArgs { attached: Some(&args), ..DashboardArgs::default() };
             dashboard::open(wanted, global, choice)
         }
-        #[cfg(any(unix, feature = "nats"))]
         Some(CliCommand::Ctl(args)) => run_to_end(steer::ctl(args)),
-        #[cfg(any(unix, feature = "nats"))]
         Some(CliCommand::Answer(args)) => run_to_end(steer::answer(args)),
-        #[cfg(feature = "nats")]
         Some(CliCommand::Cluster(args)) => {
             let paint = StreamStyle::of_stdout(theme, global.is_ascii());
             run_to_end(cluster::cluster(&args, &paint))
@@ -374,9 +348,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
 fn is_detached(command: &Option<CliCommand>) -> bool {
     match command {
         Some(CliCommand::Run(args)) => args.detach.detached,
-        #[cfg(feature = "store")]
         Some(CliCommand::Resume(args)) => args.play.detach.detached,
-        #[cfg(feature = "store")]
         Some(CliCommand::Fork(args)) => args.play.detach.detached,
         _ => false,
     }

@@ -68,15 +68,8 @@ pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
 }
 
 /// The events of a run; on an error the message has been printed.
-#[cfg(feature = "store")]
 fn recorded(run: &str) -> Result<Vec<Arc<Event>>, Exit> {
     super::kept::OpenedRun::find(run)?.events()
-}
-
-#[cfg(not(feature = "store"))]
-fn recorded(run: &str) -> Result<Vec<Arc<Event>>, Exit> {
-    let why = Refused::new(format!("{run}: this program is built without the store of runs"));
-    Err(refuse(&why, Exit::Usage))
 }
 
 /// What the arguments say.

@@ -351,15 +351,8 @@ fn find(args: &PictureArgs) -> Result<PictureSource, Exit> {
     recorded(name)
 }
 
-#[cfg(feature = "store")]
 fn recorded(name: &str) -> Result<PictureSource, Exit> {
     super::kept::OpenedRun::find(name)?.events().map(PictureSource::Recorded)
-}
-
-#[cfg(not(feature = "store"))]
-fn recorded(name: &str) -> Result<PictureSource, Exit> {
-    let why = Refused::new(format!("{name}: there is no such scenario"));
-    Err(refuse(&why, Exit::Usage))
 }
 
 /// A run up to the moment that is shown.

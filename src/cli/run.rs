@@ -4,9 +4,7 @@
 use clap::Args;
 
 use super::args::{FailOn, FlagArg, Global, PauseArg, RunFormat};
-#[cfg(feature = "nats")]
 use super::cluster;
-#[cfg(feature = "nats")]
 use super::cluster::RemoteArgs;
 use super::exit::Exit;
 use super::headless::{DetachArgs, HeadlessOptions, SessionTurn};
@@ -55,7 +53,6 @@ pub struct RunArgs {
     pub instant: bool,
     /// Answer the model calls from a recorded run: each gets the reply that the run got for the same
     /// prompt. The first prompt that is not the same stops the run and is named. Headless
-    #[cfg(feature = "store")]
     #[arg(long, value_name = "RUN|FILE.jsonl[.gz]", conflicts_with_all = ["live", "messages"])]
     pub replay: Option<String>,
     /// Override a field of the scenario, such as budget.max_rounds=1 or inputs.region=EU
@@ -95,7 +92,6 @@ pub struct RunArgs {
     #[command(flatten)]
     pub repeat: TestOptions,
     /// A runner plays the run, not this process. Headless
-    #[cfg(feature = "nats")]
     #[command(flatten)]
     pub remote: RemoteArgs,
     /// Allow without asking what the run does outside of this program: calls an address, runs a program, reads a
@@ -104,7 +100,6 @@ pub struct RunArgs {
     pub trust: bool,
     /// With --replay: use the answers of people in a file or an imported log; without it they are listed,
     /// unless --people says who answers
-    #[cfg(feature = "store")]
     #[arg(long, requires = "replay")]
     pub trust_answers: bool,
     /// Call the endpoint through this proxy; env: the proxy of HTTPS_PROXY and similar variables
@@ -118,22 +113,14 @@ pub struct RunArgs {
 impl RunArgs {
     /// Whether a runner of a cluster plays the run.
     pub fn is_remote(&self) -> bool {
-        #[cfg(feature = "nats")]
-        let is_remote = self.remote.on.is_some();
-        #[cfg(not(feature = "nats"))]
-        let is_remote = false;
-        is_remote
+        self.remote.on.is_some()
     }
 }
 
 /// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
 /// no terminal.
 pub fn is_headless(args: &RunArgs, global: &Global) -> bool {
-    #[cfg(feature = "store")]
-    let replays = args.replay.is_some();
-    #[cfg(not(feature = "store"))]
-    let replays = false;
-    let only_headless = replays
+    let only_headless = args.replay.is_some()
         || args.is_remote()
         || args.detach.detach
         || args.detach.detached
@@ -153,7 +140,6 @@ pub fn run(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         let why = Refused::new(format!("{option} needs --times"));
         return refuse(&why.help("add --times N, or use roundtable test"), Exit::Usage);
     }
-    #[cfg(feature = "nats")]
     if args.remote.on.is_some() {
         return run_to_end(cluster::run_remote(args, global, theme));
     }

@@ -48,7 +48,6 @@ pub enum ServiceEnd {
     Input,
     /// A message cannot be read or written.
     Broken,
-    /// A signal.
     Signal,
 }
 

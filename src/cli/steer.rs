@@ -11,33 +11,29 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-#[cfg(feature = "nats")]
 use super::cluster::{self, OnArgs};
 use super::command_words::{CtlAction, check};
 use super::exit::Exit;
 use super::headless::OpenQuestions;
-#[cfg(all(unix, feature = "store"))]
+#[cfg(unix)]
 use super::kept;
 use super::people::{QuestionContext, parse_answer, question_lines};
 use super::streams::{print, print_message, refuse};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
-#[cfg(all(feature = "mcp", feature = "store"))]
 use crate::engine::RunHandle;
 use crate::host;
-#[cfg(all(unix, feature = "store"))]
+#[cfg(unix)]
 use crate::host::kept_runs::{events_before, find_run};
 #[cfg(unix)]
 use crate::host::peers::{Peer, PeerFolder, PeerLog, PeerNews, PeerRun};
-#[cfg(all(feature = "mcp", feature = "store"))]
 use crate::log::bus::LogReader;
-#[cfg(any(all(unix, feature = "store"), all(feature = "mcp", feature = "store")))]
 use crate::log::event::Seq;
 use crate::log::event::kind::{
     Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
 };
 use crate::log::event::{Command, Event, EventKind, RunId, World};
-#[cfg(all(unix, feature = "store"))]
+#[cfg(unix)]
 use crate::log::world::run_row::RunStatus;
 use crate::words::sentence::command_words;
 
@@ -51,7 +47,6 @@ pub struct AttachArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
     /// The cluster that has the run; without it this machine, then the cluster of the configuration
-    #[cfg(feature = "nats")]
     #[arg(long, value_name = "URL")]
     pub on: Option<String>,
 }
@@ -100,10 +95,8 @@ pub struct AnswerArgs {
 pub(super) enum RunLink {
     #[cfg(unix)]
     Process(Peer, PeerRun),
-    #[cfg(feature = "nats")]
     Cluster(crate::cluster::Cluster),
     /// This process plays it.
-    #[cfg(all(feature = "mcp", feature = "store"))]
     Here(RunHandle),
 }
 
@@ -111,10 +104,12 @@ pub(super) enum RunLink {
 enum SteeredLog {
     #[cfg(unix)]
     Process(PeerLog),
-    #[cfg(feature = "nats")]
     Cluster(Box<crate::cluster::follow::LogFollower>),
-    #[cfg(all(feature = "mcp", feature = "store"))]
-    Here { reader: LogReader, run: RunHandle, is_up_to_date: bool },
+    Here {
+        reader: LogReader,
+        run: RunHandle,
+        is_up_to_date: bool,
+    },
 }
 
 /// The next step of a follower.
@@ -132,7 +127,6 @@ impl RunLink {
         asked: Option<QuestionId>,
     ) -> Result<(Self, RunId), Exit> {
         let name = &args.run;
-        #[cfg(feature = "nats")]
         if let Some(url) = &args.on {
             return Self::of_cluster(name, Some(url.as_str())).await;
         }
@@ -145,7 +139,6 @@ impl RunLink {
             Ok(None) => {}
             Err(why) => return Err(refuse(&why, Exit::Usage)),
         }
-        #[cfg(feature = "nats")]
         if cluster::configured_cluster().is_some() {
             return Self::of_cluster(name, None).await;
         }
@@ -156,7 +149,6 @@ impl RunLink {
         Err(refuse(&Refused::new(what).help("`roundtable runs` lists the runs"), Exit::Usage))
     }
 
-    #[cfg(feature = "nats")]
     async fn of_cluster(name: &str, url: Option<&str>) -> Result<(Self, RunId), Exit> {
         let on = OnArgs { on: url.map(str::to_owned) };
         let (address, run) = cluster::attached(name, &on)?;
@@ -167,9 +159,7 @@ impl RunLink {
         match self {
             #[cfg(unix)]
             Self::Process(peer, _) => peer.follow(run).await.map(SteeredLog::Process),
-            #[cfg(feature = "nats")]
             Self::Cluster(cluster) => Ok(SteeredLog::Cluster(Box::new(cluster.follow(run)))),
-            #[cfg(all(feature = "mcp", feature = "store"))]
             Self::Here(run) => {
                 let (reader, run) = (run.bus().reader(Seq(0)), run.clone());
                 Ok(SteeredLog::Here { reader, run, is_up_to_date: false })
@@ -182,11 +172,9 @@ impl RunLink {
         match self {
             #[cfg(unix)]
             Self::Process(peer, _) => peer.send(run, command, &host::user_name()).await,
-            #[cfg(feature = "nats")]
             Self::Cluster(cluster) => {
                 cluster.send_command(run, command, &crate::cluster::names::user_name()).await
             }
-            #[cfg(all(feature = "mcp", feature = "store"))]
             Self::Here(here) => {
                 here.take_remote(command.clone(), &host::user_name()).map_err(Refused::new)
             }
@@ -206,7 +194,6 @@ impl SteeredLog {
                     None => LogStep::Ended,
                 });
             },
-            #[cfg(feature = "nats")]
             Self::Cluster(follower) => loop {
                 use crate::cluster::entry::LogPart;
                 use crate::cluster::follow::LogNews;
@@ -224,7 +211,6 @@ impl SteeredLog {
                     LogNews::LinkLost | LogNews::LinkBack => continue,
                 });
             },
-            #[cfg(all(feature = "mcp", feature = "store"))]
             Self::Here { reader, run, is_up_to_date } => {
                 let mut events = Vec::new();
                 if reader.take(&mut events, usize::MAX) > 0 {
@@ -270,7 +256,7 @@ pub(super) async fn explained(why: Refused, run: &RunId, asked: Option<QuestionI
 }
 
 /// Why no process plays a kept run, or how the question has ended; `None`: no such run is kept.
-#[cfg(all(unix, feature = "store"))]
+#[cfg(unix)]
 async fn why_not_played(name: &str, asked: Option<QuestionId>) -> Option<Refused> {
     let database = kept::open().ok()?;
     let row = find_run(&database, name).ok()?;
@@ -295,7 +281,7 @@ async fn why_not_played(name: &str, asked: Option<QuestionId>) -> Option<Refused
 }
 
 /// Runs are not kept.
-#[cfg(not(all(unix, feature = "store")))]
+#[cfg(not(unix))]
 async fn why_not_played(_name: &str, _asked: Option<QuestionId>) -> Option<Refused> {
     None
 }
@@ -335,7 +321,6 @@ enum SeatEnd {
 
 /// What became of an answer.
 enum AnswerEnd {
-    /// It counts.
     Counted,
     /// It was refused; this question is open.
     Refused(String, QuestionId),
@@ -449,7 +434,7 @@ impl SteeredRun {
     async fn next(&mut self) -> Result<LogStep, Refused> {
         let mut step = self.log.next().await?;
         if let LogStep::Events(events) = &mut step {
-            #[cfg(all(unix, feature = "store"))]
+            #[cfg(unix)]
             if let Some(first) = events.first().map(|event| event.seq)
                 && first > self.world.progress.next
                 && let Ok(database) = kept::open()
@@ -497,9 +482,6 @@ impl SteeredRun {
 
     /// Answers a question, and returns how it ended. `None`: the answer is sent, and the run has not taken it
     /// yet.
-    ///
-    /// # Errors
-    /// It is no answer, a rule refuses it, the question is not open, or another answer was first.
     pub(super) async fn answer(
         &mut self,
         id: QuestionId,
@@ -542,7 +524,7 @@ impl SteeredRun {
     }
 
     /// What became of an answer, by the log in the store.
-    #[cfg(all(unix, feature = "store"))]
+    #[cfg(unix)]
     async fn stored_end_of(&mut self, id: QuestionId, place: u64) -> Option<AnswerEnd> {
         let events = events_before(&kept::open().ok()?, &self.run, Seq(u64::MAX)).await;
         (self.questions, self.answers) = Default::default();
@@ -554,7 +536,7 @@ impl SteeredRun {
     }
 
     /// Runs are not kept.
-    #[cfg(not(all(unix, feature = "store")))]
+    #[cfg(not(unix))]
     async fn stored_end_of(&mut self, _: QuestionId, _: u64) -> Option<AnswerEnd> {
         None
     }

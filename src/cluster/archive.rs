@@ -158,9 +158,6 @@ pub(crate) struct Blobs<'a>(pub &'a Cluster);
 
 impl Blobs<'_> {
     /// An object of the object store; `None`: there is none of this name.
-    ///
-    /// # Errors
-    /// The server does not answer, or has no such store.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
         use async_nats::jetstream::object_store::GetErrorKind;
         use tokio::io::AsyncReadExt as _;
@@ -187,9 +184,6 @@ impl Blobs<'_> {
     }
 
     /// Puts an object into the object store; replaces one of the same name.
-    ///
-    /// # Errors
-    /// The server does not store it.
     pub(crate) async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Refused> {
         let unwritten = "the object store cannot be written";
         let store = self.0.context().get_object_store(BLOBS).await.or_refuse(unwritten)?;
@@ -199,9 +193,6 @@ impl Blobs<'_> {
     }
 
     /// Whether there is an object of this name, by the leader of its stream.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
     pub(crate) async fn has(&self, name: &str) -> Result<bool, ReadError> {
         #[derive(Default, Deserialize)]
         #[serde(default)]

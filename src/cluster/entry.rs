@@ -35,7 +35,6 @@ pub struct LogEntry {
     pub owner: String,
     /// The object that has what the run leaves to the next message of its session.
     pub session: Option<String>,
-    /// What it is.
     pub part: LogPart,
 }
 
@@ -90,9 +89,6 @@ pub(super) fn unix_ms(text: &str) -> u64 {
 
 impl RawEntry {
     /// Reads the message. What is in it is data.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     pub fn read(self) -> Result<LogEntry, Refused> {
         let Self { place, stored_ms, headers, payload } = self;
         let owner = header(&headers, OWNER).unwrap_or_default().to_owned();

@@ -35,7 +35,6 @@ pub enum Presence {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutPart {
     pub name: &'static str,
-    /// What it is for.
     pub purpose: &'static str,
     /// What the cluster has.
     pub presence: Presence,

@@ -79,9 +79,6 @@ impl Cluster {
     }
 
     /// Whether somebody has sent a command after this number.
-    ///
-    /// # Errors
-    /// The server does not answer.
     pub(super) async fn has_command(&self, run: &RunId, after: u64) -> Result<bool, ReadError> {
         let subject = self.namespace().commands(run);
         Ok(!self.messages(COMMANDS, &subject, after + 1).await?.is_empty())
@@ -89,9 +86,6 @@ impl Cluster {
 
     /// The commands to a run after this number that the leader of the stream has now, in their order. What
     /// cannot be read is left out.
-    ///
-    /// # Errors
-    /// The server does not answer.
     pub(super) async fn stored_commands(
         &self,
         run: &RunId,

@@ -107,7 +107,6 @@ pub enum ConnectError {
     OldServer {
         /// The servers.
         at: String,
-        /// Its version.
         version: String,
     },
 }

@@ -23,7 +23,6 @@ const UNREAD: &str = "the queue of runs cannot be read";
 /// A run that waits for a runner.
 pub struct QueuedRun {
     pub run: RunId,
-    /// The pool of its queue.
     pub pool: String,
     message: Message,
 }

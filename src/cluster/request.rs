@@ -162,9 +162,6 @@ impl Cluster {
 
     /// Hands over the run that answers the next message of a session. Of several calls after the same run one
     /// has effect.
-    ///
-    /// # Errors
-    /// The cluster does not store it.
     pub(super) async fn hand_over_next(
         &self,
         request: RunRequest,

@@ -132,9 +132,6 @@ const NEXT: Duration = Duration::from_secs(20);
 impl Cluster {
     /// The messages of a subject from this number on: as many as one answer has, in their order; none:
     /// there are no more.
-    ///
-    /// # Errors
-    /// The server does not answer, or there is no such stream.
     pub(crate) async fn messages(
         &self,
         stream: &str,
@@ -255,9 +252,6 @@ impl Cluster {
 }
 
 /// Number of the last message of the log of a run, from the leader of the stream; 0: there is none.
-///
-/// # Errors
-/// The server does not answer, or there is no such stream.
 pub(super) async fn last_place(cluster: &Cluster, run: &RunId) -> Result<u64, ReadError> {
     let last = last_message(cluster, LOGS, &cluster.namespace().log(run)).await?;
     Ok(last.map_or(0, |last| last.place))
@@ -276,9 +270,6 @@ const NO_STREAM: ErrorCode = ErrorCode::STREAM_NOT_FOUND;
 const LEADER: Duration = Duration::from_secs(4);
 
 /// The last message of a subject, from the leader of its stream; `None`: there is none.
-///
-/// # Errors
-/// The server does not answer, or there is no such stream.
 pub(super) async fn last_message(
     cluster: &Cluster,
     stream: &str,

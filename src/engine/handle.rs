@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-#[cfg(feature = "nats")]
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
@@ -14,7 +13,6 @@ use crate::log::event::kind::{Answer, Initiator, QuestionId};
 use crate::log::event::question::SENDER_BYTES;
 use crate::log::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::run::questions::Questions;
-#[cfg(feature = "nats")]
 use crate::run::questions::StoredAnswers;
 use crate::run::{LiveControl, RunControl, Session};
 
@@ -134,9 +132,6 @@ impl RunHandle {
     }
 
     /// Gives the run a command that somebody else has sent to this process. Returns its number in the log.
-    ///
-    /// # Errors
-    /// The answer is too large, or the run has ended.
     pub(crate) fn take_remote(&self, command: Command, by: &str) -> Result<u64, String> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         if let Command::Answer(answered) = &command {
@@ -207,7 +202,6 @@ impl RunHandle {
     }
 
     /// What the run leaves to the next message of its session, as [`follow_up`](Self::follow_up) takes it.
-    #[cfg(feature = "nats")]
     pub(crate) fn left_session(&self) -> Option<crate::run::LeftSession> {
         self.session.left()
     }
@@ -219,7 +213,6 @@ impl RunHandle {
 
     /// Waits until every branch waits for people, and has done so for this time. Only questions that people
     /// answer count.
-    #[cfg(feature = "nats")]
     pub(crate) async fn until_everybody_waits(&self, at_least: Duration) {
         if !self.questions.are_for_people() {
             return std::future::pending().await;
@@ -234,13 +227,11 @@ impl RunHandle {
     }
 
     /// Sets what stores the answers to the run before the run has them.
-    #[cfg(feature = "nats")]
     pub(crate) fn set_stored_answers(&self, stored: Arc<dyn StoredAnswers>) {
         self.questions.set_stored_answers(stored);
     }
 
     /// The next deadline of an open question, as Unix time in milliseconds.
-    #[cfg(feature = "nats")]
     pub(crate) fn next_deadline_ms(&self) -> Option<u64> {
         self.questions.next_deadline_ms()
     }

@@ -207,7 +207,6 @@ impl Engine {
     }
 
     /// Sets the clock by which the deadlines of questions go, before the first run.
-    #[cfg(any(test, feature = "nats"))]
     pub(crate) fn set_wall(&self, wall: WallClock) {
         let _ = self.shared.wall.set(wall);
     }
@@ -347,9 +346,6 @@ impl Engine {
     }
 
     /// An id for a run that starts only if it can be kept.
-    ///
-    /// # Errors
-    /// Why it cannot be kept, with an id that no run of this engine has.
     pub(crate) fn reserve_id(&self) -> Result<RunId, (RunId, Refused)> {
         self.new_id(4, |id| self.shared.keeper.as_ref().map_or(Ok(true), |it| it.reserve(id)))
     }
@@ -392,9 +388,6 @@ impl Engine {
 /// Keeps the logs of the runs of an engine.
 pub trait RunKeeper: Send + Sync {
     /// Takes an id for a new run; `false`: it is taken, by a kept run or another process.
-    ///
-    /// # Errors
-    /// Why the run could not be kept at this moment.
     fn reserve(&self, id: &RunId) -> Result<bool, Refused>;
 
     /// The program is to end: nothing waits any longer for other processes.

@@ -60,9 +60,6 @@ impl Toolbox {
 
     /// The same, with the MCP servers of the configuration, and what the operator has seen of the tools of
     /// servers.
-    ///
-    /// # Errors
-    /// The reasons why tools cannot be called, one for each such tool.
     pub(crate) fn with_servers(
         scenario: &Scenario,
         instant: bool,
@@ -112,9 +109,6 @@ impl Toolbox {
     }
 
     /// All tools of an MCP server, which is not started yet. It ends when they are dropped.
-    ///
-    /// # Errors
-    /// Why it cannot be started.
     pub(crate) fn tools_of_server(
         server: &Arc<McpServerSpec>,
         env: Environment<'_>,

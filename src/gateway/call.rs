@@ -259,9 +259,6 @@ enum NotMade {
 
 /// Waits until the call is approved, once the caller admits its first attempt. If the breaker refuses
 /// that attempt, nobody is asked, and the call is not made.
-///
-/// # Errors
-/// Why the call is not made.
 async fn approve(
     scope: &dyn CallScope,
     guard: &Guard,

@@ -211,9 +211,6 @@ impl<'a> ToolRequest<'a> {
 /// future cancels the attempt and everything that it started.
 pub trait Tool: Send + Sync {
     /// Makes one attempt.
-    ///
-    /// # Errors
-    /// The failure, with advice; keys and addresses are redacted.
     fn ask<'a>(
         &'a self,
         request: ToolRequest<'a>,

@@ -131,9 +131,6 @@ pub fn import_file(database: &Database, path: &Path) -> Result<(RunId, Vec<Strin
 }
 
 /// Puts a log that was read into the store, as [`import_file`] does. Blocks.
-///
-/// # Errors
-/// Why it cannot be stored.
 pub fn import_log(database: &Database, file: &LogFile) -> Result<RunId, ReadError> {
     let damaged = |why: &str| ReadError::Damaged { at: 0, why: why.to_owned() };
     let head = file.head().ok_or_else(|| damaged("it has no head"))?;

@@ -2,26 +2,19 @@
 //! models and keys, permission, the program's log, and kept runs read to be continued.
 
 pub mod catalogue;
-#[cfg(feature = "tui")]
 pub mod client_servers;
 pub mod config;
 pub mod consent;
-#[cfg(feature = "tui")]
 pub mod first_start;
-#[cfg(feature = "tui")]
 pub mod from_run;
-#[cfg(feature = "store")]
 pub mod kept_runs;
 pub mod models;
 #[cfg(unix)]
 pub mod peers;
 pub mod prepare;
-#[cfg(feature = "tui")]
 pub mod program_log;
 pub mod recorded;
-#[cfg(feature = "store")]
 pub mod run_store;
-#[cfg(feature = "tui")]
 pub mod traced_runs;
 pub mod trust;
 

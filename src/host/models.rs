@@ -9,7 +9,6 @@ use crate::base::refused::Refused;
 use crate::engine::ModelChoice;
 use crate::log::event::kind::AttemptFailed;
 use crate::model::anthropic::Anthropic;
-#[cfg(feature = "nats")]
 use crate::model::endpoint::is_on_own_network;
 use crate::model::endpoint::{
     Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin, Wire, WithOrigin,
@@ -390,7 +389,6 @@ pub fn live_permissions(scenario: &Scenario, calls: LiveCalls<'_>) -> Vec<String
 }
 
 /// Whether the scenario sets an address of models on this machine or on a local network.
-#[cfg(feature = "nats")]
 pub fn sets_own_network(scenario: &Scenario) -> bool {
     scenario.model.base_url.as_deref().is_some_and(is_on_own_network)
 }

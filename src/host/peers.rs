@@ -182,9 +182,6 @@ impl Peer {
     }
 
     /// The runs that it plays now; none if it has ended or does not answer.
-    ///
-    /// # Errors
-    /// It refuses to say, such as when too many others ask.
     async fn present_runs(&self) -> Result<Vec<PeerRun>, Refused> {
         let mut found = Vec::new();
         let Ok(mut replies) = self.request(&Request::Runs).await else { return Ok(found) };

@@ -101,9 +101,6 @@ pub fn toolbox(scenario: &Scenario, model: &ModelChoice) -> Result<Toolbox, Vec<
 }
 
 /// Asks an MCP server for its tools. It is started, and ends at the end of this call.
-///
-/// # Errors
-/// Why they are not known.
 pub async fn list_tools(server: &Arc<McpServerSpec>) -> Result<Listing, Refused> {
     let env = |name: &str| std::env::var(name).ok();
     let tool = Toolbox::tools_of_server(server, &env, &user_config().mcp).map_err(|troubles| {

@@ -21,7 +21,6 @@ use crate::log::event::kind::{
 };
 use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
 use crate::log::world::Projection;
-#[cfg(feature = "store")]
 use crate::log::world::run_row::RunRow;
 use crate::run::Session;
 use crate::run::questions::PeopleMode;
@@ -30,9 +29,7 @@ use crate::scenario::spec::{InDoubt, SourceText};
 use crate::scenario::{
     CheckedScenario, Consent, Override, Scenario, ScenarioOrigin, Severity, check_again, shipped,
 };
-#[cfg(feature = "store")]
 use crate::store::ReadError;
-#[cfg(feature = "store")]
 use crate::store::database::Database;
 use crate::words::question::{about, answer_text, answered_by};
 
@@ -72,7 +69,6 @@ impl RecordedRun {
     ///
     /// # Errors
     /// It cannot be read.
-    #[cfg(feature = "store")]
     pub fn read(database: &Database, row: &RunRow) -> Result<Self, Refused> {
         let id = &row.id;
         let events = events(database, id).or_refuse(format_args!("{id} cannot be read"))?;
@@ -311,7 +307,6 @@ impl RecordedRun {
 ///
 /// # Errors
 /// See [`ReadError`].
-#[cfg(feature = "store")]
 pub fn events(database: &Database, run: &RunId) -> Result<Vec<Arc<Event>>, ReadError> {
     let mut all = Vec::new();
     loop {
@@ -328,7 +323,6 @@ pub fn events(database: &Database, run: &RunId) -> Result<Vec<Arc<Event>>, ReadE
 ///
 /// # Errors
 /// See [`ReadError`].
-#[cfg(feature = "store")]
 pub fn events_from(
     database: &Database,
     run: &RunId,

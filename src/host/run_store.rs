@@ -79,9 +79,6 @@ pub fn open_advice(error: &OpenError, path: &Path) -> String {
 }
 
 /// Completes the rows of runs whose process was killed between their last event and their row. Blocks.
-///
-/// # Errors
-/// The store cannot be read or written.
 fn complete_rows(database: &Database) -> Result<(), ReadError> {
     for row in database.interrupted()? {
         match complete_row(database, &row.id) {

@@ -133,9 +133,6 @@ impl Trust {
 }
 
 /// Reads a file that only this user writes; empty if it does not exist.
-///
-/// # Errors
-/// Another user may have written it, or it cannot be read.
 fn read_own_file(path: &Path) -> Result<Vec<u8>, Refused> {
     let unused = format_args!("{} is not used", path.display());
     let file = match read_file::open_file(path, OpenOptions::new().read(true), Links::Refused) {

@@ -174,7 +174,6 @@ impl ParameterSet {
 /// The optional parts of a request: what a retry can omit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OptionalParts {
-    /// Parameters.
     pub(crate) parameters: ParameterSet,
     /// Names of fields of earlier replies that go back with them.
     pub(crate) fields: BTreeSet<String>,

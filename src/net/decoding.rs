@@ -37,8 +37,6 @@ trait Decompressor: Write + Send + Sync {
     /// What was decompressed since the last call.
     fn output(&mut self) -> Vec<u8>;
 
-    /// # Errors
-    /// A part is missing.
     fn end(&mut self) -> io::Result<()>;
 }
 
@@ -88,9 +86,6 @@ impl BodyDecoder {
     }
 
     /// More of the decompressed body; `None` if the next piece is needed.
-    ///
-    /// # Errors
-    /// The body is not compressed as its header says.
     pub(crate) fn next(&mut self) -> io::Result<Option<Bytes>> {
         while !self.rest.is_empty() {
             let piece = self.rest.split_to(self.rest.len().min(PIECE));
@@ -103,9 +98,6 @@ impl BodyDecoder {
     }
 
     /// The end of the decompressed body, once the body has ended.
-    ///
-    /// # Errors
-    /// [`ErrorKind::UnexpectedEof`] if a part of it is missing.
     pub(crate) fn finish(&mut self) -> io::Result<Option<Bytes>> {
         if std::mem::replace(&mut self.ended, true) || !self.begun {
             return Ok(None);

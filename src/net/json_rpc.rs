@@ -31,7 +31,6 @@ pub enum RpcMessage {
     Response {
         /// The id of the request; `null` with an error: the other side could not read it.
         id: Value,
-        /// The result, or the error.
         result: Result<Value, RpcError>,
     },
 }

@@ -43,9 +43,6 @@ impl FromStr for ProxyMode {
 }
 
 /// Parses the address of a proxy. Without a scheme it is `http`, as in curl.
-///
-/// # Errors
-/// Why it cannot be used. Quotes only a scheme: an address may contain a password.
 fn parse(text: &str) -> Result<Url, String> {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let with_scheme = match scheme.as_deref() {
@@ -80,9 +77,6 @@ pub(crate) struct Proxies {
 
 impl Proxies {
     /// The proxies of a mode; `variable` looks up an environment variable.
-    ///
-    /// # Errors
-    /// The first variable that cannot be used, and why.
     pub(crate) fn of_mode(
         mode: &ProxyMode,
         variable: impl Fn(&str) -> Result<String, VarError>,
@@ -140,9 +134,6 @@ impl Proxies {
     }
 
     /// Gives the proxies to a client.
-    ///
-    /// # Errors
-    /// The client cannot use one.
     pub(super) fn set_in(
         &self,
         builder: reqwest::ClientBuilder,

@@ -32,7 +32,6 @@ pub struct SseEvent<'p> {
 }
 
 /// What a stream says to a client that reconnects.
-#[cfg(feature = "mcp")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseResume {
     /// The last `id`.
@@ -56,7 +55,6 @@ pub struct SseParser {
     after_cr: bool,
     /// Whether no line has ended yet: a byte order mark may come first.
     first: bool,
-    #[cfg(feature = "mcp")]
     resume: SseResume,
     cap: usize,
 }
@@ -72,7 +70,6 @@ impl SseParser {
             returned: false,
             after_cr: false,
             first: true,
-            #[cfg(feature = "mcp")]
             resume: SseResume::default(),
             cap,
         }
@@ -128,7 +125,6 @@ impl SseParser {
     }
 
     /// What the stream has said so far to a client that reconnects.
-    #[cfg(feature = "mcp")]
     pub fn resume(&self) -> &SseResume {
         &self.resume
     }
@@ -191,11 +187,9 @@ impl SseParser {
                 self.name.extend_from_slice(value);
             }
             // The standard ignores an id with a null character.
-            #[cfg(feature = "mcp")]
             b"id" if !value.contains(&0) => {
                 self.resume.id = std::str::from_utf8(value).ok().map(str::to_owned);
             }
-            #[cfg(feature = "mcp")]
             b"retry" => {
                 let digits = value.iter().all(u8::is_ascii_digit);
                 let ms = std::str::from_utf8(value).ok().filter(|_| digits);
@@ -278,7 +272,6 @@ mod tests {
         assert_eq!(last, Some(("open".into(), "3".into())));
     }
 
-    #[cfg(feature = "mcp")]
     #[test]
     fn id_and_retry_are_kept() {
         let mut parser = SseParser::new(64);

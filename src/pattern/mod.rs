@@ -37,9 +37,6 @@ use crate::scenario::patterns::team::TeamSpec;
 
 /// Plays a run to its end. `live` was made for the same pattern. A run has only the future of its pattern;
 /// one future for all patterns would be as large as the largest.
-///
-/// # Errors
-/// The stop reason, if the run ends without an answer.
 pub(crate) fn play<'a>(
     cx: &'a RunContext,
     scenario: &'a Scenario,

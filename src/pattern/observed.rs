@@ -37,7 +37,6 @@ pub enum Observation {
 /// How an observed run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObservedEnd {
-    /// Its spans have ended.
     Spans,
     /// The program has ended, with this exit code.
     Program(i32),

@@ -24,7 +24,6 @@ use crate::scenario::spec::script::ReplyEnd;
 
 /// A request to a person.
 pub(crate) struct PersonRequest<'a> {
-    /// The person.
     pub who: &'a PersonName,
     /// The span that the call belongs to.
     pub parent: SpanId,
@@ -45,9 +44,6 @@ pub(crate) struct PersonReply {
 }
 
 /// Asks a person in a call of its own.
-///
-/// # Errors
-/// The run stops.
 pub(crate) async fn call_person(
     cx: &RunContext,
     request: PersonRequest<'_>,

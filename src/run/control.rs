@@ -150,13 +150,11 @@ impl RunControl {
     }
 
     /// Waits until every branch waits for people, and no call of a tool is open meanwhile.
-    #[cfg(feature = "nats")]
     pub(crate) async fn until_everybody_waits(&self) {
         self.wait_for(|_| None, |state| state.can_be_released().then_some(())).await;
     }
 
     /// Whether every branch waits for people now, and no call of a tool is open meanwhile.
-    #[cfg(feature = "nats")]
     pub(crate) fn everybody_waits(&self) -> bool {
         self.lock().can_be_released()
     }

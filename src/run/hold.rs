@@ -226,7 +226,6 @@ impl RunControlState {
     }
 
     /// Whether every branch waits for people, and no call of a tool is open meanwhile.
-    #[cfg(feature = "nats")]
     pub(super) fn can_be_released(&self) -> bool {
         self.all_wait_since.is_some() && self.kept_calls == 0
     }

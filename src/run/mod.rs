@@ -57,7 +57,6 @@ use crate::scenario::spec::{InDoubt, ModelCaller, SpendingLimits};
 
 pub use self::control::RunControl;
 pub use self::model_call::ModelRequest;
-#[cfg(feature = "nats")]
 pub use self::session::LeftSession;
 pub use self::session::{Session, SessionMemory};
 pub use self::tools::{CallerPolicy, ToolCallRequest};

@@ -182,7 +182,6 @@ impl Questions {
     }
 
     /// Sets what stores the answers to the run before the run has them. It is read at each deadline.
-    #[cfg(feature = "nats")]
     pub(crate) fn set_stored_answers(&self, stored: Arc<dyn StoredAnswers>) {
         let _ = self.stored.set(stored);
     }
@@ -203,13 +202,11 @@ impl Questions {
     }
 
     /// Whether people answer.
-    #[cfg(feature = "nats")]
     pub(crate) fn are_for_people(&self) -> bool {
         self.lock().mode.are_people()
     }
 
     /// The next deadline of an open question, as Unix time in milliseconds.
-    #[cfg(feature = "nats")]
     pub(crate) fn next_deadline_ms(&self) -> Option<u64> {
         self.lock().open.values().filter_map(|open| open.asked.due_ms).min()
     }
@@ -461,9 +458,6 @@ impl Questions {
     }
 
     /// Whether a question takes an answer, and the rules allow what it approves.
-    ///
-    /// # Errors
-    /// Why not.
     pub(super) fn check(&self, asked: &QuestionAsked, answer: &Answer) -> Result<(), String> {
         asked.subject.check(answer)?;
         let (Subject::ToolCall { tool, .. }, Answer::Approve { args: Some(args) }) =

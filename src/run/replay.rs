@@ -57,10 +57,6 @@ enum Step<T> {
 }
 
 /// Plays a run whose log continues a recording.
-///
-/// # Errors
-/// [`ReplayError`] if the run differs from its recording, or a fork does not reach its boundary;
-/// nothing was appended to its log then.
 pub(crate) async fn execute_again<T>(
     inputs: &RunInputs<'_>,
     run: impl Future<Output = T>,

@@ -47,9 +47,6 @@ pub trait SeenTools: Send + Sync {
     fn of_server(&self, server: &str) -> BTreeMap<String, SeenTool>;
 
     /// Saves what was seen and allowed of a server's tools.
-    ///
-    /// # Errors
-    /// Why it could not be saved.
     fn save(&self, server: &str, tools: BTreeMap<String, SeenTool>) -> Result<(), Refused>;
 }
 
@@ -95,9 +92,6 @@ pub struct Listing {
 
 impl Listing {
     /// Asks a server for its tools outside of a run. `tool`: all tools of the server of this name.
-    ///
-    /// # Errors
-    /// Why they are not known.
     pub async fn of_server(
         tool: &dyn Tool,
         name: &str,
@@ -136,9 +130,6 @@ impl Listing {
     }
 
     /// Saves that the operator has seen what changed. Calls of such a tool need approval again.
-    ///
-    /// # Errors
-    /// Why it could not be saved.
     pub fn accept_changes(&self, seen: &dyn SeenTools) -> Result<(), Refused> {
         let changed = self.tools.iter().filter(|tool| self.changes_of(tool).is_some());
         let now = |tool: &OfferedTool| SeenTool {
@@ -216,10 +207,6 @@ impl CallerPolicy for ListingCaller {}
 
 impl RunContext {
     /// Asks the servers of the scenario for their tools.
-    ///
-    /// # Errors
-    /// The stop reason if agents are to be offered tools of a server that does not list any, or if the
-    /// operator stops the run.
     pub(crate) async fn list_server_tools(&self, scenario: &Scenario) -> Result<(), StopReason> {
         let wanted = wanted_servers(scenario);
         if wanted.is_empty() {

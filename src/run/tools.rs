@@ -53,9 +53,6 @@ pub struct ToolCallRequest<'a> {
 /// failure.
 pub trait CallerPolicy: Send + Sync {
     /// Awaited before each attempt.
-    ///
-    /// # Errors
-    /// Why the attempt must not be made.
     fn before_attempt(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
         let _ = attempt;
         None

@@ -23,7 +23,6 @@ pub struct ScenarioEntry {
     pub origin: ScenarioOrigin,
     /// The text of the file; empty where it could not be read.
     pub text: Arc<str>,
-    /// The scenario, or its errors.
     pub loaded: Result<Arc<Scenario>, EntryError>,
     /// Whether it can be run live.
     pub live: LiveOffer,
@@ -215,7 +214,6 @@ impl ProviderHost {
 /// A provider that has a key, with its default model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderOffer {
-    /// The provider and host.
     pub place: ProviderHost,
     /// Its default model.
     pub model: String,

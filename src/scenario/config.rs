@@ -85,7 +85,6 @@ impl ModelDefaults {
 pub struct ConfiguredPrice {
     /// The model: `provider/model`, or `model` for any provider's.
     pub model: String,
-    /// Its price.
     pub price: Price,
 }
 
@@ -413,7 +412,6 @@ pub const ESCAPE_TIMEOUT: Duration = Duration::from_millis(150);
 /// Defaults of the display options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UiDefaults {
-    /// The theme.
     pub theme: Option<ConfiguredTheme>,
     /// Draw with ASCII characters only.
     pub ascii: Option<bool>,
@@ -444,7 +442,6 @@ pub enum NotifyBy {
     /// Not at all.
     #[default]
     Off,
-    /// With its bell.
     Bell,
     /// With a notification of the desktop (`OSC 9`).
     Osc9,
@@ -503,7 +500,6 @@ pub struct ConfiguredKeys {
     pub action: String,
     /// Position of the name in the configuration file: `FILE:LINE:COLUMN`.
     pub place: String,
-    /// Its line.
     pub line: usize,
     /// The keys; none: the action has no key.
     pub keys: Vec<ConfiguredKey>,

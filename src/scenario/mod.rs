@@ -190,7 +190,6 @@ pub enum ConsentAbout {
 /// The actions that the operator has to allow, and the keys under which a yes is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
-    /// What it is about.
     pub about: ConsentAbout,
     /// Keys of the stored answer: a digest of the scenario's file and of the programs next to it that it
     /// runs, and one for each action that a value from outside of the file adds; or that of the log.

@@ -124,9 +124,8 @@ words! { RuleAction:
 worded! { RuleAction { Allow = "allow", Ask = "ask", Deny = "deny" } }
 
 /// What a call of a tool does outside of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Effects {
     /// Nothing: it only reads.
     Read,
@@ -149,9 +148,8 @@ words! { Effects:
 }
 
 /// What happens if nobody answers a question. It never approves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Otherwise {
     /// The call is not made.
     Deny,
@@ -257,7 +255,6 @@ impl FormatShape for ApproveReply {
 /// The people of a scenario, and the rules about calls of tools.
 #[derive(Debug, Default)]
 pub struct People {
-    /// The people by name.
     pub named: BTreeMap<PersonName, Person>,
     /// The rules, in the file's order.
     pub rules: Vec<ApproveRule>,
@@ -279,7 +276,6 @@ pub struct Person {
 /// Who is asked, how long, and what happens if nobody answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asking {
-    /// The person.
     pub who: PersonName,
     /// How long the question stays open; `None`: until it is answered.
     pub timeout: Option<Duration>,
@@ -331,7 +327,6 @@ impl ApproveRule {
 /// A call of a tool, before it is decided whether it is made.
 #[derive(Clone)]
 pub struct CallToDecide<'c> {
-    /// The tool.
     pub tool: &'c ToolName,
     /// The agent that calls it; empty for a worker or a page.
     pub agent: &'c str,
@@ -439,13 +434,11 @@ impl People {
 /// What a person answers in an offline run (`[[script]]` with `person`).
 #[derive(Debug)]
 pub struct PersonRow {
-    /// The person.
     pub person: PersonName,
     /// Only if this holds.
     pub when: Option<Condition>,
     /// How long the answer takes.
     pub latency: Latency,
-    /// The answer.
     pub answer: ScriptedAnswer,
     /// Its place in the file: the number of the row, from 0.
     pub row: usize,
@@ -464,7 +457,6 @@ pub enum ScriptedAnswer {
     Text(Arc<str>),
     /// Hands over, with a message.
     HandOver(AgentName, Arc<str>),
-    /// Contributes.
     Contribute(Arc<Value>),
 }
 

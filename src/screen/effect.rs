@@ -214,7 +214,6 @@ pub enum RunBeginning {
 /// The boundary where a run is forked, and the changes from there on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkRequest {
-    /// The run that is forked.
     pub run: RunId,
     pub at: BoundaryId,
     /// Overrides of the scenario, as on the command line.

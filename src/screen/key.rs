@@ -134,9 +134,6 @@ const KEY_FORMS: &str = "write a character (x, X, !), ctrl-x, alt-x, f1 to f12, 
 
 impl KeyPress {
     /// The key that the configuration file writes so.
-    ///
-    /// # Errors
-    /// Why there is no such key, as the end of a sentence, and what to write.
     pub(crate) fn parse(text: &str) -> Result<Self, (String, String)> {
         let unknown = || (format!("unknown key `{text}`"), KEY_FORMS.to_owned());
         let (mut rest, mut key) = (text, Self::new(KeyCode::Esc));

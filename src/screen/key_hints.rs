@@ -143,8 +143,6 @@ impl<T: Into<String>> From<T> for Why {
 }
 
 impl Why {
-    /// # Errors
-    /// [`Why::Unsaid`] if `is_so` is false.
     pub(crate) fn unless(is_so: bool) -> Result<(), Self> {
         if is_so { Ok(()) } else { Err(Self::Unsaid) }
     }
@@ -163,9 +161,6 @@ fn need_live(page: Option<&RunPage>) -> Result<(), Why> {
 }
 
 /// Whether an action does something in the focused context now.
-///
-/// # Errors
-/// Why it does nothing.
 pub(crate) fn available(state: &AppState, action: Action) -> Result<(), Why> {
     let context = state.context();
     if let Some(binding) = binding_of(action).filter(|it| !it.contexts.contains(&context)) {

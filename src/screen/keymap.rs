@@ -384,9 +384,6 @@ fn row_of(name: &str) -> Option<usize> {
 
 impl Keymap {
     /// The binding table with the keys of a configuration file.
-    ///
-    /// # Errors
-    /// What is wrong in the file, each problem with its place, in the order of the file.
     pub(crate) fn configured(entries: &[ConfiguredKeys]) -> Result<Self, Vec<String>> {
         let mut keymap = Self::default();
         let mut problems: Vec<(usize, String)> = Vec::new();

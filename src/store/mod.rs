@@ -36,9 +36,6 @@ pub trait RunLog: Send + Sync {
     /// group survives a power failure. A log that is written elsewhere may begin at once, so the caller
     /// can do something else before it awaits the result, and append the next group meanwhile: it is
     /// refused if this one was not stored.
-    ///
-    /// # Errors
-    /// See `AppendError`.
     fn append<'a>(
         &'a self,
         run: &'a RunId,
@@ -52,9 +49,6 @@ pub trait RunLog: Send + Sync {
     }
 
     /// The sequence number that the log of a run continues with.
-    ///
-    /// # Errors
-    /// `AppendError::Gone` if there is no such run, `AppendError::Unsure` if it cannot be read.
     fn next<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Seq, AppendError>>;
 
     /// The groups of a log from the one that has the event `from`, up to the present end.
@@ -193,9 +187,6 @@ impl EventGroup {
     }
 
     /// Adds the line of an event, and not its words.
-    ///
-    /// # Errors
-    /// As [`push`](Self::push); then nothing is added.
     pub(crate) fn push_line(
         &mut self,
         event: &Event,

@@ -40,23 +40,14 @@ pub trait Console {
     type KeyInput: Stream<Item = io::Result<Event>> + Unpin;
 
     /// Creates the surface for drawing; called once.
-    ///
-    /// # Errors
-    /// If the surface cannot be created.
     fn surface(&mut self) -> io::Result<Self::FrameSurface>;
     /// Starts reading keys.
-    ///
-    /// # Errors
-    /// If they cannot be read.
     fn input(&mut self) -> io::Result<Self::KeyInput>;
     /// The current size.
     fn size(&self) -> Size;
     /// Restores the terminal for another program.
     fn leave(&mut self);
     /// Takes the terminal back after [`leave`](Self::leave).
-    ///
-    /// # Errors
-    /// If it has been closed.
     fn enter(&mut self) -> io::Result<()>;
     /// Suspends the program; returns when it resumes. `false`: it could not be suspended.
     fn stop(&mut self) -> bool;

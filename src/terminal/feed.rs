@@ -45,9 +45,6 @@ pub(crate) struct News {
 
 impl EffectResult {
     /// The news in it; `now` is the time since the start of the program.
-    ///
-    /// # Errors
-    /// The result itself, if it asks something of the terminal.
     pub(crate) fn into_news(self, now: Duration) -> Result<News, Box<Self>> {
         let (msgs, log) = match self {
             Self::Msg(msg) | Self::Opened { msg, .. } => (vec![msg], None),

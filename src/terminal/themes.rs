@@ -24,7 +24,6 @@ pub enum ThemeChoice {
     /// The light theme on a light background, else the dark one.
     #[default]
     Auto,
-    /// This one.
     Fixed(Theme),
 }
 

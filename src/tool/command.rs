@@ -169,9 +169,6 @@ fn program_name(spec: &CommandSpec) -> String {
 }
 
 /// Starts a program in a process group, with pipes and with these variables only.
-///
-/// # Errors
-/// Why it cannot be started, and what to do.
 pub(super) async fn start_program(
     spec: &CommandSpec,
     env: &ToolSettings,

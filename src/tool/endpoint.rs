@@ -72,9 +72,6 @@ impl Tool for EndpointSearch {
 }
 
 /// The results of a reply, best first. A result whose URL is not a string is left out.
-///
-/// # Errors
-/// How the reply differs from the expected shape.
 fn map_results(answer: &Value, at: &str, fields: &ResultFields) -> Result<Vec<Value>, String> {
     let place = if at.is_empty() { "at the top level".to_owned() } else { format!("at {at}") };
     let list = match answer.pointer(at) {

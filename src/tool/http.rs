@@ -201,9 +201,6 @@ enum UrlPart {
 
 impl Address {
     /// Parses a template.
-    ///
-    /// # Errors
-    /// What is wrong with the template.
     pub(crate) fn parse(template: &str) -> Result<Self, NotReady> {
         let wrong = |why: &str| NotReady::Address { why: why.to_owned() };
         let parts =
@@ -246,9 +243,6 @@ impl Address {
     }
 
     /// URL with the arguments filled in.
-    ///
-    /// # Errors
-    /// What is wrong with an argument.
     pub(crate) fn fill(&self, args: &Map<String, Value>) -> Result<Url, String> {
         let mut text = String::new();
         let mut pieces = self.path.iter();

@@ -29,7 +29,6 @@ impl LinkFailures {
     }
 
     /// Its name in the scenario, visible.
-    #[cfg(feature = "mcp")]
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -68,7 +67,6 @@ pub(crate) struct ProgramLink {
     /// The lines of standard output that were no messages.
     stray: Mutex<StrayLines>,
     /// The last error of a stream that did not end the connection.
-    #[cfg(feature = "mcp")]
     last_error: Mutex<Option<Box<AttemptFailed>>>,
 }
 
@@ -93,12 +91,7 @@ enum LinkPhase {
 impl ProgramLink {
     pub(crate) fn new() -> Arc<Self> {
         let phase = watch::Sender::new(LinkPhase::Open);
-        Arc::new(Self {
-            phase,
-            stray: Mutex::default(),
-            #[cfg(feature = "mcp")]
-            last_error: Mutex::default(),
-        })
+        Arc::new(Self { phase, stray: Mutex::default(), last_error: Mutex::default() })
     }
 
     /// Closes the connection. Only the first reason counts.
@@ -187,13 +180,11 @@ impl ProgramLink {
     }
 
     /// Keeps an error that a later failure can name as its cause.
-    #[cfg(feature = "mcp")]
     pub(crate) fn note(&self, failed: Box<AttemptFailed>) {
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
     }
 
     /// The error that was kept last.
-    #[cfg(feature = "mcp")]
     pub(crate) fn noted(&self) -> Option<Box<AttemptFailed>> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -8,18 +8,14 @@ pub mod command;
 pub mod documents;
 pub mod endpoint;
 pub mod fixture;
-#[cfg(feature = "documents")]
 pub mod folder;
 pub mod http;
 mod link;
-#[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod process_group;
 mod program;
 pub mod servers;
-#[cfg(feature = "documents")]
 pub mod text;
-#[cfg(feature = "documents")]
 pub mod web;
 
 use std::collections::BTreeMap;
@@ -94,9 +90,6 @@ impl ToolMaker {
 
     /// A tool of this kind, with its variables looked up in `env`. It is not called or started. `None`: it
     /// is an agent of another program, which a live run asks in place of a model.
-    ///
-    /// # Errors
-    /// Why it cannot be called.
     pub fn make(
         &self,
         kind: &ToolKind,
@@ -126,18 +119,12 @@ impl ToolMaker {
                     documents(self.documents.check_folder(spec))?;
                     self.documents.read_folder(spec)
                 }
-                ReadSpec::Web(spec) => {
-                    documents(self.documents.check_web())?;
-                    self.documents.read_web(spec)
-                }
+                ReadSpec::Web(spec) => self.documents.read_web(spec),
             },
         }))
     }
 
     /// The tools of an MCP server, which is not started yet.
-    ///
-    /// # Errors
-    /// Why they cannot be called.
     pub fn make_server(
         &self,
         spec: &McpSpec,
@@ -195,9 +182,6 @@ impl ToolSettings {
 }
 
 /// Values of headers that a scenario names, marked as sensitive.
-///
-/// # Errors
-/// Every header that cannot be sent.
 pub(crate) fn sendable_headers(settings: &ToolSettings) -> Result<HeaderMap, Vec<NotReady>> {
     let (mut headers, mut wrong) = (HeaderMap::new(), Vec::new());
     for (name, value) in &settings.values {
@@ -215,9 +199,6 @@ pub(crate) fn sendable_headers(settings: &ToolSettings) -> Result<HeaderMap, Vec
 }
 
 /// The address of a server. `what`: the server in a message, such as `the agent support`.
-///
-/// # Errors
-/// What is wrong with it; `example` is a right one.
 pub(crate) fn server_address(what: &str, url: &str, example: &str) -> Result<Url, NotReady> {
     let wrong = |fault: &str| NotReady::Server {
         why: format!("the url of {what} {fault}: write one such as {example}"),
@@ -277,9 +258,6 @@ pub enum NotReady {
         /// What is wrong with it.
         why: String,
     },
-    /// This build has no client for MCP servers.
-    #[error("this build of roundtable cannot use MCP servers: build it with the feature mcp")]
-    NoClient,
     /// An MCP server cannot be started.
     #[error("{why}")]
     Server {

@@ -286,9 +286,6 @@ impl ProcessGroup {
     }
 
     /// Waits until the program has exited, then kills the rest of its group.
-    ///
-    /// # Errors
-    /// The system's error, or that the supervisor has exited: nothing would end the group with this program.
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         #[cfg(unix)]
         while !has_exited(&self.child)? {

@@ -60,9 +60,6 @@ pub(crate) struct LinkedProgram {
 }
 
 /// Starts the program. It is killed when the link is closed.
-///
-/// # Errors
-/// Why it cannot be started.
 pub(crate) async fn start(
     program: &LinkedProgram,
     link: &Arc<ProgramLink>,
@@ -146,9 +143,6 @@ pub(crate) struct LineNotSent;
 
 impl LineWriter {
     /// Queues a message with its line end.
-    ///
-    /// # Errors
-    /// The program has ended, or does not read.
     pub(crate) fn send(&self, line: Vec<u8>) -> Result<(), LineNotSent> {
         if self.queued.fetch_add(1, Ordering::Relaxed) >= MAX_QUEUED {
             // If it is full, there is a reason already.
@@ -187,9 +181,6 @@ impl LineReader {
     /// The messages of the next line that has any. Lines that are none are counted.
     ///
     /// Whatever this future has read stays in the reader if it is dropped.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub(crate) async fn next<M>(
         &mut self,
         read: impl Fn(&[u8]) -> LineRead<M>,

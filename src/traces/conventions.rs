@@ -16,7 +16,6 @@ pub enum Known {
     Kind,
     /// What it is, in the words of GenAI.
     Operation,
-    /// The agent.
     Agent,
     /// The agent that handed over, or consults.
     AgentBefore,
@@ -26,7 +25,6 @@ pub enum Known {
     ReportedModel,
     /// The provider of the model.
     Provider,
-    /// The tool.
     Tool,
     /// Tokens of the prompt.
     TokensIn,

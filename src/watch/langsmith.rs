@@ -44,9 +44,6 @@ const MAX_OPEN: usize = 200_000;
 
 /// The messages of a multipart request, which has a part for each run and for each of its large fields:
 /// `post.ID`, `post.ID.inputs`, `patch.ID.outputs`.
-///
-/// # Errors
-/// It cannot be read.
 pub(super) async fn multipart(
     body: hyper::body::Bytes,
     content_type: &str,
@@ -83,9 +80,6 @@ pub(super) async fn multipart(
 }
 
 /// The messages of a body of `/runs/batch`: lists of runs that begin (`post`) and of those that end (`patch`).
-///
-/// # Errors
-/// It cannot be read.
 pub(super) fn batch(body: &[u8], open: &mut OpenRuns) -> Result<Vec<TraceMessage>, Refused> {
     let value: Value = serde_json::from_slice(body).or_refuse("no batch of runs")?;
     let runs = |verb: &str| value.get(verb).and_then(Value::as_array).into_iter().flatten();
@@ -101,9 +95,6 @@ pub(super) fn batch(body: &[u8], open: &mut OpenRuns) -> Result<Vec<TraceMessage
 }
 
 /// The messages of `POST /runs` or `PATCH /runs/ID`.
-///
-/// # Errors
-/// It cannot be read.
 pub(super) fn single(
     body: &[u8],
     id: Option<&str>,

@@ -9,9 +9,6 @@ use crate::traces::conventions::{Attributes, Known, ROLES};
 use crate::traces::messages::{ERROR, LogsRequest, MAX_ID, Span, TracesRequest};
 
 /// The messages of a body of `/v1/traces`.
-///
-/// # Errors
-/// It cannot be read.
 pub(super) fn traces(body: &[u8], is_json: bool) -> Result<Vec<TraceMessage>, Refused> {
     let request = TracesRequest::read(body, is_json)?;
     let mut messages = Vec::new();
@@ -23,9 +20,6 @@ pub(super) fn traces(body: &[u8], is_json: bool) -> Result<Vec<TraceMessage>, Re
 }
 
 /// The messages of a body of `/v1/logs`; records outside of a trace are left out.
-///
-/// # Errors
-/// It cannot be read.
 pub(super) fn logs(body: &[u8], is_json: bool) -> Result<Vec<TraceMessage>, Refused> {
     let request = LogsRequest::read(body, is_json)?;
     let records = request.resource_logs.into_iter().flat_map(|it| it.scope_logs);

@@ -90,7 +90,6 @@ pub enum Glyph {
     Right,
     /// Separates two parts of a line.
     Dot,
-    /// A breakpoint.
     Breakpoint,
     /// The line of a waiting time.
     Wait,

@@ -74,7 +74,6 @@ impl Stated {
 /// How headless text shows an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadlessForm {
-    /// Not at all.
     Hidden,
     /// The text behind a glyph and a word: the run as a whole.
     Run(Option<Glyph>, &'static str),

@@ -16,9 +16,7 @@ const MAX_LINE_BYTES: usize = 4096;
 /// The sign of a state: a glyph and a word, and the role of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Badge {
-    /// Its glyph.
     pub glyph: Glyph,
-    /// Its word.
     pub word: &'static str,
     /// How both are painted.
     pub role: StyleRole,

@@ -15,7 +15,6 @@ use crate::log::world::{RunFold, World};
 /// How a run ended, and the figures behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunVerdict {
-    /// Its glyph.
     pub glyph: Glyph,
     /// The result in a few words, such as `go` or `time limit`.
     pub word: Cow<'static, str>,

@@ -11,9 +11,7 @@ pub mod gateway_call;
 pub mod kept;
 pub mod messages;
 pub mod nats;
-#[cfg(feature = "nats")]
 pub mod nats_proxy;
-#[cfg(feature = "nats")]
 pub mod own_runner;
 pub mod people;
 #[cfg(unix)]

@@ -467,9 +467,6 @@ impl FollowedRun {
     }
 
     /// Takes a prompt as the answer to the first question that waits for one.
-    ///
-    /// # Errors
-    /// It is no answer. The question is still open, or has ended.
     fn take_prompt(&mut self, prompt: &str, client: Option<&str>) -> Result<(), String> {
         let id = self.first_for_prompt().ok_or(
             "The question has ended meanwhile, so the prompt is not used. Send it again for a new run.",

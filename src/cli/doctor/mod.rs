@@ -2,7 +2,6 @@
 //! findings and says what to fix. It sends requests to other machines only with `--live` or
 //! `--cluster`, and never shows a key.
 
-#[cfg(feature = "nats")]
 mod cluster;
 mod models;
 mod scenario;
@@ -46,11 +45,9 @@ pub struct DoctorArgs {
     #[arg(value_name = "FILE|NAME|-")]
     pub scenario: Option<String>,
     /// Check the cluster: server, JetStream, streams, permissions, runners
-    #[cfg(feature = "nats")]
     #[arg(long, conflicts_with_all = ["scenario", "live"])]
     pub cluster: bool,
     /// Address of the cluster's server, such as nats://10.0.0.5; without it that of the configuration
-    #[cfg(feature = "nats")]
     #[arg(long, value_name = "URL", requires = "cluster")]
     pub on: Option<String>,
     /// Also request each endpoint's list of models (one free network request each)
@@ -67,7 +64,6 @@ pub struct DoctorArgs {
     pub proxy: Option<String>,
 }
 
-#[cfg(feature = "nats")]
 impl DoctorArgs {
     /// Whether the cluster is checked, and its address if the command line has one.
     pub fn cluster_url(&self) -> Option<Option<&str>> {
@@ -83,7 +79,6 @@ pub async fn run(
     models: &LiveModels,
     paint: &StreamStyle,
 ) -> Exit {
-    #[cfg(feature = "nats")]
     if let Some(on) = args.cluster_url() {
         let mut findings = configuration(file);
         findings.extend(cluster::findings(on).await);
@@ -113,7 +108,6 @@ async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec
     findings.extend(terminal(&TerminalFeatures::detect(), screen_guard::is_interactive()));
     let dirs = Dirs::find();
     findings.extend(folders(dirs.as_ref()));
-    #[cfg(feature = "store")]
     findings.extend(dirs.as_ref().map(|dirs| store(&dirs.runs())));
     findings.extend(configuration(file));
     let entries = catalogue::read();
@@ -296,7 +290,6 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
 }
 
 /// The store of kept runs: its file and every log in it.
-#[cfg(feature = "store")]
 fn store(path: &Path) -> Finding {
     use crate::host::run_store;
     use crate::store::database::{Database, StoreError};

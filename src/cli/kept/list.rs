@@ -26,7 +26,6 @@ use crate::store::database::removal::Deletion;
 use crate::store::database::text_index::{RunHits, RunTextIndex, TextPlace, UnindexedRun};
 use crate::store::database::{Database, StoreError};
 use crate::terminal::terminal_size;
-#[cfg(feature = "documents")]
 use crate::tool::web::cache::Cache;
 use crate::words::badges::{WAITS, age_text, run_result, run_state};
 use crate::words::format;
@@ -80,7 +79,6 @@ fn prune(database: &Database) -> Result<Exit, StoreError> {
     let pruned = database.prune(keep, now_ms(), u64::MAX)?;
     database.purge(true)?;
     // Pages that runs have read.
-    #[cfg(feature = "documents")]
     if let Some(Err(error)) = Cache::for_user().map(|cache| cache.clear()) {
         print_message(&format!("the cache of web pages was not emptied: {error}"));
     }
@@ -132,7 +130,6 @@ fn is_wanted(args: &RunsArgs, row: &RunRow) -> bool {
 }
 
 /// Prints rows of runs that are not in the store.
-#[cfg(feature = "nats")]
 pub fn print_rows(rows: &[RunRow], args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
     let rows: Vec<&RunRow> = rows.iter().filter(|row| is_wanted(args, row)).collect();
     let text = if args.json {
@@ -148,7 +145,6 @@ pub fn print_rows(rows: &[RunRow], args: &RunsArgs, theme: Theme, ascii: bool) -
 }
 
 /// Rows as `--json` has them, with the processes that play them. Blocks.
-#[cfg(feature = "mcp")]
 pub fn row_values(rows: &[&RunRow]) -> Vec<serde_json::Value> {
     let playing = playing(rows);
     let values = rows.iter().map(|row| {

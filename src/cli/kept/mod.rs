@@ -38,9 +38,7 @@ use crate::terminal::effects::kept_runs::KeptRuns;
 use crate::terminal::effects::{EffectResult, Services};
 
 pub use self::export::{export, import};
-#[cfg(feature = "nats")]
 pub use self::list::print_rows;
-#[cfg(feature = "mcp")]
 pub use self::list::row_values;
 pub use self::list::runs;
 pub use self::resume::{fork, resume};
@@ -54,7 +52,6 @@ pub struct RunsArgs {
     #[command(subcommand)]
     pub action: Option<RunsAction>,
     /// List the runs of a cluster; without an address that of the configuration
-    #[cfg(feature = "nats")]
     #[arg(long, value_name = "URL", num_args = 0..=1, conflicts_with = "grep")]
     pub on: Option<Option<String>>,
     /// Only runs with this status: waiting, running, interrupted, ended, done, stopped, cancelled, or a
@@ -363,9 +360,7 @@ impl OpenedRun {
 
 /// The whole log of a recorded run that has ended.
 pub struct TraceEvents {
-    /// Its head.
     pub head: Arc<RunStarted>,
-    /// All of its events.
     pub events: Vec<Arc<Event>>,
 }
 

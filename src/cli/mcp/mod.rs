@@ -192,9 +192,6 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for ClientTransport<T> {
 }
 
 /// The arguments of a tool. One that is `null` is left out: models and clients write it for each optional one.
-///
-/// # Errors
-/// They do not match its schema.
 fn arguments<T: serde::de::DeserializeOwned>(
     tool: &str,
     given: Option<model::JsonObject>,

@@ -113,9 +113,6 @@ struct Waiting {
 }
 
 /// Runs plain mode until the operator leaves it. All runs of this program have ended when this returns.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub(super) async fn run(
     state: AppState,
     services: Services,

@@ -100,9 +100,6 @@ impl Out {
     }
 
     /// Ends the output.
-    ///
-    /// # Errors
-    /// It could not be written.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.flush();
         self.broken.take().map_or(Ok(()), Err)

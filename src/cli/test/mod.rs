@@ -46,16 +46,13 @@ pub struct TestArgs {
     #[arg(long, value_name = "[PROVIDER/]MODEL", requires = "live")]
     pub model: Option<String>,
     /// Answer the model calls of one scenario from a recorded run
-    #[cfg(feature = "store")]
     #[arg(long, value_name = "RUN|FILE.jsonl[.gz]", conflicts_with = "live")]
     pub replay: Option<String>,
     /// With --replay: use the answers of people in a log from elsewhere
-    #[cfg(feature = "store")]
     #[arg(long, requires = "replay")]
     pub trust_answers: bool,
     /// Check the rows of the files against a recorded run, of roundtable or of a program that was watched,
     /// and run nothing. Several count like repeated runs. A file may have rows alone
-    #[cfg(feature = "store")]
     #[arg(
         long,
         value_name = "RUN|FILE.jsonl[.gz]",
@@ -91,9 +88,7 @@ impl TestArgs {
             scenario: scenario.to_owned(),
             live: self.live,
             model: self.model.clone(),
-            #[cfg(feature = "store")]
             replay: self.replay.clone(),
-            #[cfg(feature = "store")]
             trust_answers: self.trust_answers,
             set: self.set.clone(),
             flags: self.flags.clone(),
@@ -193,7 +188,6 @@ pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
     if overrides(&args.set).is_none() || !folders_exist(&args.options.report) {
         return Exit::Usage;
     }
-    #[cfg(feature = "store")]
     if !args.trace.is_empty() {
         return trace::check(args, global, theme);
     }
@@ -235,7 +229,6 @@ pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
             }
         }
     }
-    #[cfg(feature = "store")]
     if args.replay.is_some() && found.len() + not_started.len() > 1 {
         let why = Refused::new("--replay: a recorded run answers one scenario");
         return refuse(&why.help("name one"), Exit::Usage);

@@ -104,9 +104,6 @@ const BATCH: usize = 256;
 /// Receives the results of scenarios as they are done, in their order.
 pub trait CaseListener {
     /// A scenario is done.
-    ///
-    /// # Errors
-    /// It cannot be reported, so no further run is started.
     fn case_done(&mut self, case: &CaseResult) -> io::Result<()>;
 }
 

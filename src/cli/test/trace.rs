@@ -284,10 +284,8 @@ impl JudgedRuns {
 }
 
 /// `roundtable test --trace`.
-#[cfg(feature = "store")]
 pub use self::recorded::check;
 
-#[cfg(feature = "store")]
 mod recorded {
     use super::super::result::NotStarted;
     use super::super::{TestArgs, finish};

@@ -162,7 +162,6 @@ impl Runner {
         let log = LogLimits { window: 0, ahead: MAX_AHEAD };
         let engine_settings = EngineSettings { log, finished_bytes: 0, stored_bytes: 0 };
         let kept = Some(Arc::clone(&keeper) as _);
-        #[cfg(feature = "tui")]
         let kept = crate::host::traced_runs::traced(kept);
         let engine = Engine::with_keeper(engine_settings, kept);
         let clock = Arc::<ServerClock>::default();

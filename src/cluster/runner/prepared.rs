@@ -144,9 +144,6 @@ impl From<Refused> for NotPlayed {
 const NOT_ALLOWED: &str = "the runner does not allow what its scenario would do";
 
 /// Prepares to play a run: checks what the runner allows, then makes models and tools.
-///
-/// # Errors
-/// Why this runner does not play it.
 pub(super) fn prepare_play(
     runner: &Runner,
     log: &PlayedLog,
@@ -192,9 +189,6 @@ pub(super) fn prepare_play(
 
 /// The session of a run that has not begun: its first message, or the next one after another run. `None`: it
 /// has begun, or answers the goal of its scenario.
-///
-/// # Errors
-/// What the former run has left cannot be read.
 pub(crate) async fn next_session(
     cluster: &Cluster,
     log: &PlayedLog,

@@ -87,7 +87,6 @@ struct Tail {
     readers: u64,
     closed: bool,
     /// Whether the end of the run is there.
-    #[cfg_attr(not(feature = "store"), allow(dead_code, reason = "only a store asks"))]
     has_end: bool,
 }
 

@@ -15,8 +15,7 @@ use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
 /// A call to a tool or model, as it starts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CallStarted {
     /// The span that the call belongs to.
     pub parent: SpanId,
@@ -44,8 +43,7 @@ fn is_first(again: &u32) -> bool {
 
 /// The prompt of a model call, as the part that is new since an earlier call, so that the log of a
 /// long conversation grows linearly.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Prompt {
     /// The call whose prompt and reply come first, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,8 +68,7 @@ impl Prompt {
 }
 
 /// One message of a prompt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChatMessage {
     /// Role of the message's author.
     pub role: MessageRole,
@@ -127,9 +124,8 @@ fn no_calls(calls: &Arc<[ToolCall]>) -> bool {
 }
 
 /// Role of a message's author.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum MessageRole {
     /// The instructions.
     System,
@@ -146,8 +142,7 @@ worded! { MessageRole {
 } }
 
 /// A complete reply of a model, or result of a tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Reply {
     /// Text of a model; empty for a tool.
     #[serde(default)]
@@ -229,8 +224,7 @@ impl Reply {
 
 /// A call of a tool that an agent of another program makes itself, or an action that it has roundtable carry
 /// out. Its texts are made visible, and cut.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentStep {
     /// The agent's id of it.
     pub id: Arc<str>,
@@ -247,9 +241,8 @@ pub struct AgentStep {
 }
 
 /// How far a step of an agent is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum StepState {
     /// It has started.
     Started,
@@ -262,8 +255,7 @@ pub enum StepState {
 worded! { StepState { Started = "started", Done = "done", Failed = "failed" } }
 
 /// A reply that did not match its contract, or was empty.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReplyRefused {
     /// The stop reason it leads to, in the source document's words.
     pub reason: StopReason,
@@ -282,9 +274,8 @@ pub struct ReplyRefused {
 }
 
 /// A model call that was not made because it would exceed the run's budget.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "budget", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BudgetReached {
     /// `budget.max_total_tokens`.
     Tokens {
@@ -340,8 +331,9 @@ impl BudgetReached {
 }
 
 /// Tokens of one call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Usage {
     /// All tokens of the prompt, including those read from or written to the provider's cache.
     pub prompt_tokens: u64,

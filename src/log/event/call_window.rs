@@ -28,8 +28,9 @@ struct WindowPart {
 }
 
 /// How many calls a window has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct WindowCounts {
     /// All of its calls.
     pub calls: u32,

@@ -13,9 +13,8 @@ use crate::log::facts::agents::RosterCommand;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// A command to one run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "command", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Command {
     /// Pause at the next boundary.
     Pause {
@@ -136,9 +135,8 @@ impl Command {
 }
 
 /// A manual override of a breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BreakerOverride {
     /// Open it now; it cools down as if failures had opened it.
     Trip,
@@ -151,9 +149,8 @@ pub enum BreakerOverride {
 }
 
 /// Who caused an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Initiator {
     /// The operator, at the dashboard.
     You,

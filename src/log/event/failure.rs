@@ -17,8 +17,7 @@ use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
 const TEXT_CHARS: usize = 300;
 
 /// A failed attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AttemptFailed {
     /// Class of the failure.
     pub class: FailureClass,
@@ -119,9 +118,8 @@ impl AttemptFailed {
 
 /// Classes of failures (cascading failures source document; docs/rules/patterns.md, *Tool
 /// gateway*).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum FailureClass {
     /// The attempt took longer than its timeout.
     Timeout,

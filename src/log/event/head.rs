@@ -16,8 +16,7 @@ use crate::log::facts::PatternPlan;
 use crate::scenario::spec::{AlertLimits, Price, SourceText, SpendingLimits};
 
 /// The whole setup of a run: the head of its log.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunStarted {
     /// Id of the run.
     pub run: RunId,
@@ -117,7 +116,6 @@ impl RunStarted {
 
     /// SHA-256 of the scenario's file and its prompt files, in hexadecimal; empty if the log does not
     /// have the file.
-    #[cfg(feature = "store")]
     pub(crate) fn scenario_hash(&self) -> String {
         let source = self.launch.as_ref().map(|launch| &launch.source);
         source.map(|source| source.digest()).unwrap_or_default()
@@ -125,8 +123,7 @@ impl RunStarted {
 }
 
 /// Prices in US dollars per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PricesHead {
     /// Price of prompt tokens.
     pub prompt_usd_per_million: f64,
@@ -141,8 +138,7 @@ impl From<PricesHead> for Price {
 }
 
 /// A flag and its position.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FlagAt {
     /// Name of the flag.
     pub name: FlagName,
@@ -153,9 +149,8 @@ pub struct FlagAt {
 }
 
 /// What answers the model calls of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "source", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum ModelLabel {
     /// The scenario's script.
     Scripted,
@@ -171,8 +166,7 @@ pub enum ModelLabel {
 }
 
 /// How a run ended. Its results are in the outcome, which the fold of its events gives.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunClosed {
     /// The stop reason.
     pub reason: StopReason,
@@ -190,8 +184,7 @@ pub struct RunClosed {
 }
 
 /// What a run was started with, beyond what its scenario says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LaunchRecord {
     /// The scenario as it was then, whatever its file says today.
     pub source: Arc<SourceText>,
@@ -220,9 +213,10 @@ pub struct LaunchRecord {
 }
 
 /// Who answers the questions of a run (`--people`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum PeopleChoice {
     /// The script of the scenario.
     Script,
@@ -238,7 +232,6 @@ pub enum PeopleChoice {
 /// A boundary that a recorded run reached, where it can be forked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkPlace {
-    /// The boundary.
     pub id: BoundaryId,
     /// The first event of the run after it.
     pub next: Seq,
@@ -249,8 +242,7 @@ pub struct ForkPlace {
 }
 
 /// Where a run was forked from another one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ForkOrigin {
     /// The other run.
     pub parent: RunId,
@@ -269,8 +261,7 @@ pub struct ForkOrigin {
 }
 
 /// Price of a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ModelPriceHead {
     /// Name of the model, as in its calls.
     pub model: String,

@@ -19,10 +19,20 @@ pub struct Seq(pub u64);
 /// Id of a span of a run: run > round / task / member > call > attempt. The root
 /// is 0.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(transparent)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SpanId(pub u32);
 
 impl SpanId {
@@ -55,10 +65,20 @@ impl Elapsed {
 /// Number of a source in the search results of a research run, from 1: the same in every run with the
 /// same results.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(transparent)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct SourceNo(pub u32);
 
 impl SourceNo {
@@ -80,9 +100,8 @@ impl fmt::Display for SourceNo {
 }
 
 /// Id of a run, such as `r-7f3a`: at most 64 bytes in a log.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RunId(Arc<str>);
 
 impl RunId {
@@ -123,7 +142,6 @@ pub enum Boundary {
     Message {
         /// Number of the round, from 1.
         round: u32,
-        /// The role.
         role: RoleName,
         /// Number of the seat among this role's seats, from 1.
         nth: u32,
@@ -132,7 +150,6 @@ pub enum Boundary {
     Plan,
     /// Before an attempt of a task is dispatched.
     Dispatch {
-        /// Id of the task.
         task: TaskId,
         /// Number of the attempt, from 1.
         attempt: u32,
@@ -227,9 +244,10 @@ impl fmt::Display for Boundary {
 
 /// The id of a boundary: `round:2`, `message:2:risk_analyst`, `finalize`. Unlike [`Seq`] it is
 /// the same in every run, so pauses, flag changes and stops refer to it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(transparent)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct BoundaryId(Arc<str>);
 
 impl BoundaryId {

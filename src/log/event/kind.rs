@@ -51,8 +51,7 @@ macro_rules! kinds {
         also { $($also:tt)* }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
-        #[cfg_attr(feature = "tui", derive(::schemars::JsonSchema))]
+        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
         #[serde(tag = "kind")]
         pub enum $name {
             $(
@@ -479,9 +478,8 @@ kinds! {
 }
 
 /// Length of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum StepSize {
     /// To the next boundary.
     Boundary,

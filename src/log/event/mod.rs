@@ -17,7 +17,6 @@ pub mod question;
 pub mod redact;
 pub mod result_text;
 pub mod safe_json;
-#[cfg(feature = "tui")]
 pub mod schema;
 pub mod stop;
 pub mod tool;
@@ -199,7 +198,6 @@ impl Event {
 /// The kind of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpanKind {
-    /// The run.
     Run,
     /// A round; its number, from 1.
     Round(u32),
@@ -210,7 +208,6 @@ pub enum SpanKind {
     },
     /// A source of research.
     Source(SourceNo),
-    /// A call.
     Call(Purpose),
     /// An attempt of a call; its number, from 1.
     Attempt(u32),

@@ -11,9 +11,8 @@ use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
 
 /// What a call is for, and who makes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "purpose", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Purpose {
     /// A model gives a seat's contribution.
     Contribution {
@@ -120,7 +119,6 @@ pub enum Purpose {
 pub enum Asks {
     /// A model, whose tokens count.
     Model,
-    /// A tool.
     Tool,
     /// An agent, which makes calls of its own.
     Agent,
@@ -313,18 +311,15 @@ impl Purpose {
 /// What a row of a script has to name to answer a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptedCall<'p> {
-    /// A step.
     Step(ScriptStep),
     /// A role, in a round.
     Role {
-        /// The role.
         role: &'p RoleName,
         /// Number of the round, from 1.
         round: u32,
     },
     /// An agent, in one of its turns.
     Agent {
-        /// The agent.
         agent: &'p AgentName,
         /// Number of its turn, from 1.
         turn: u32,

@@ -63,7 +63,6 @@ impl<'de> Deserialize<'de> for QuestionId {
     }
 }
 
-#[cfg(feature = "tui")]
 impl schemars::JsonSchema for QuestionId {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "QuestionId".into()
@@ -79,8 +78,7 @@ impl schemars::JsonSchema for QuestionId {
 }
 
 /// A question to a person.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct QuestionAsked {
     /// Its number in the run.
     pub id: QuestionId,
@@ -119,9 +117,8 @@ impl QuestionAsked {
 }
 
 /// What a question is about.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "about", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Subject {
     /// Whether this call of a tool may be made.
     ToolCall {
@@ -207,8 +204,7 @@ pub enum Subject {
 }
 
 /// A tool in a question about the tools of a server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolNote {
     /// The server's name of it.
     pub name: Arc<str>,
@@ -287,9 +283,6 @@ impl Subject {
     }
 
     /// Whether this is an answer to the question.
-    ///
-    /// # Errors
-    /// Why it is not, and which answers are.
     pub(crate) fn check_form(&self, answer: &Answer) -> Result<(), String> {
         match (self, answer) {
             (Self::ToolCall { parameters, .. }, Answer::Approve { args: Some(args) }) => {
@@ -437,8 +430,7 @@ fn has_type(value: &Value, word: &str) -> bool {
 }
 
 /// The answer to a question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct QuestionAnswered {
     /// The question.
     pub id: QuestionId,
@@ -495,9 +487,8 @@ impl QuestionAnswered {
 }
 
 /// Who or what answered a question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum AnsweredBy {
     /// A person: the name and the host of the program with which they answered, which nobody has
     /// checked.
@@ -516,9 +507,8 @@ pub enum AnsweredBy {
 }
 
 /// What an answer says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Answer {
     /// The call may be made.
     Approve {
@@ -569,9 +559,6 @@ pub enum Answer {
 
 impl Answer {
     /// Whether it is small enough.
-    ///
-    /// # Errors
-    /// Its size and the limit.
     pub(crate) fn check_size(&self) -> Result<(), String> {
         let bytes = serde_json::to_vec(self).map_or(usize::MAX, |json| json.len());
         match bytes > MAX_ANSWER_BYTES {
@@ -646,9 +633,8 @@ pub(crate) fn changed_text(asked: &QuestionAsked, answered: &QuestionAnswered) -
 }
 
 /// Why a question is not open any more, though nobody answered it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Withdrawal {
     /// Its branch was cancelled, or the run ended.
     Cancelled,

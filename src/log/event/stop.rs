@@ -319,7 +319,6 @@ impl Serialize for StopReason {
     }
 }
 
-#[cfg(feature = "tui")]
 impl schemars::JsonSchema for StopReason {
     fn inline_schema() -> bool {
         false

@@ -13,8 +13,7 @@ use crate::scenario::spec::policy::{
 use crate::scenario::spec::tool::InjectedFault;
 
 /// A tool behind the gateway, as the run was started with it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolHead {
     /// Name of the tool; `llm` for the model.
     pub name: ToolName,
@@ -49,8 +48,7 @@ pub struct OfferedTool {
 }
 
 /// A tool of an MCP server, as the run knows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ListedTool {
     /// Its name in the run: `files.read_text_file`.
     pub name: ToolName,
@@ -98,8 +96,7 @@ impl ToolHead {
 }
 
 /// The limits of a tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolLimits {
     /// Timeout of one attempt in milliseconds.
     pub timeout_ms: u64,
@@ -124,8 +121,7 @@ pub struct ToolLimits {
 }
 
 /// Fallbacks of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SafeModeHead {
     /// Whether the run may continue without a result.
     pub allow_partial: bool,
@@ -136,9 +132,8 @@ pub struct SafeModeHead {
 }
 
 /// A change of one limit of a tool in a running run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "limit", content = "value", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum LimitChange {
     /// Timeout of one attempt in milliseconds.
     TimeoutMs(u64),
@@ -215,9 +210,10 @@ impl LimitChange {
 }
 
 /// State of a breaker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BreakerStage {
     /// Calls go through.
     #[default]
@@ -233,9 +229,8 @@ pub enum BreakerStage {
 }
 
 /// Why a breaker changed its state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BreakerCause {
     /// Too many failures in a row.
     Failures,
@@ -305,9 +300,8 @@ impl BreakerCause {
 }
 
 /// The limit because of which a failed attempt is not retried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "limit", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum RetryLimit {
     /// The retry budget of the tool is used up.
     RetryBudget {
@@ -393,9 +387,8 @@ pub fn format_millis(ms: u64) -> String {
 }
 
 /// The fallback that was used for a tool that was not available.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "fallback", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum FallbackKind {
     /// Its cached value.
     Cached {

@@ -160,9 +160,10 @@ impl Fact for AgentFact {
 }
 
 /// How much of a member's own output is shown while it works (`stream_inner`, `inner_text`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum MemberOutput {
     /// Only its final reply.
     #[default]
@@ -174,8 +175,9 @@ pub enum MemberOutput {
 }
 
 /// The counts of a swarm's loop guard after a handoff was requested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct LoopGuard {
     /// Handoffs requested so far; refused ones count.
     pub handoffs: u32,
@@ -187,9 +189,8 @@ pub struct LoopGuard {
 
 /// Why a swarm's limits refuse a handoff. The member gets this text as the result of its call,
 /// followed by what it can do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum HandoffRefusal {
     /// The limit of handoffs was exceeded.
     MaxHandoffs(u32),
@@ -208,9 +209,8 @@ impl fmt::Display for HandoffRefusal {
 
 /// Why a tool call of a model is not carried out. The model gets the reason, and what it can call
 /// instead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum CallFault {
     /// There is no tool with this name.
     UnknownTool,
@@ -225,8 +225,7 @@ pub enum CallFault {
 }
 
 /// A failed call whose result is missing in an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MissingResult {
     /// The member or tool that was called.
     pub name: String,
@@ -235,9 +234,8 @@ pub struct MissingResult {
 }
 
 /// One entry of a team's own history.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "entry", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum HistoryEntry {
     /// The input of an agent: the user's message, or that of a handoff.
     Input {
@@ -281,8 +279,7 @@ fn no_calls(calls: &Arc<[ToolCall]>) -> bool {
 }
 
 /// The place of a run in its session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SessionHead {
     /// Number of the message that this run answers, from 1.
     pub message: u32,
@@ -309,8 +306,7 @@ fn is_empty_history(history: &Arc<[HistoryEntry]>) -> bool {
 }
 
 /// The command to change the members of a swarm.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RosterCommand {
     /// Name of the swarm.
     pub swarm: AgentName,
@@ -345,9 +341,7 @@ impl RosterCommand {
 /// A member that joins or leaves a swarm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberChange {
-    /// The swarm.
     pub swarm: AgentName,
-    /// The member.
     pub agent: AgentName,
     /// Whether it joins (`true`) or leaves.
     pub joins: bool,
@@ -361,9 +355,8 @@ impl MemberChange {
 }
 
 /// A change of a swarm's members while it runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "roster", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum RosterChange {
     /// A member joins.
     Add {
@@ -429,8 +422,7 @@ impl AgentsPlan {
 }
 
 /// An agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentHead {
     /// Name of the agent.
     pub name: AgentName,
@@ -485,8 +477,7 @@ impl AgentHead {
 }
 
 /// How a swarm hands over, and its limits; 0 means no limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SwarmHead {
     /// The member that starts.
     pub entry: AgentName,
@@ -517,8 +508,7 @@ fn is_empty(text: &Arc<str>) -> bool {
 }
 
 /// Setup of a team or swarm: its agents, and the message that the run answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TeamPlan {
     /// The agent that the user talks to.
     pub root: AgentName,

@@ -147,9 +147,8 @@ impl Fact for CollaborationFact {
 }
 
 /// What decided a round, where it was not the rule of the source document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum DecidedBy {
     /// The row of the scenario with this number, from 1.
     Row(u32),
@@ -158,8 +157,7 @@ pub enum DecidedBy {
 }
 
 /// A seat at the start of a round.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SeatPlan {
     /// The role of the seat.
     pub role: RoleName,
@@ -168,9 +166,8 @@ pub struct SeatPlan {
 }
 
 /// Whether a seat is asked in a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum SeatStatus {
     /// It is asked.
     Asked,
@@ -185,9 +182,20 @@ pub enum SeatStatus {
 }
 
 /// The vote of a role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Stance {
     /// Start.
     Go,
@@ -200,8 +208,7 @@ pub enum Stance {
 worded! { Stance + ALL + Display { Go = "go", Caution = "caution", Block = "block" } }
 
 /// An accepted contribution: trimmed, rounded, with at most three actions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Contribution {
     /// The role that gave it.
     pub agent: RoleName,
@@ -219,9 +226,8 @@ pub struct Contribution {
 }
 
 /// A disagreement within a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Conflict {
     /// No seat gave a contribution.
     NoContributions,
@@ -242,8 +248,7 @@ worded! { Conflict + phrase + Display {
 } }
 
 /// Setup of a collaboration: the seats, and the limits.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CollaborationPlan {
     /// The role of each seat, in the order of their turns.
     pub sequence: Vec<RoleName>,
@@ -276,8 +281,7 @@ pub struct CollaborationPlan {
 }
 
 /// A row that may decide a round.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DecideRowHead {
     /// Its condition.
     pub when: String,
@@ -286,8 +290,7 @@ pub struct DecideRowHead {
 }
 
 /// The flag that a role depends on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RoleFlagHead {
     /// Name of the flag.
     pub flag: FlagName,

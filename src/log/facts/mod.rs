@@ -16,10 +16,8 @@ use serde::{Deserialize, Serialize};
 use self::agents::{AgentFact, SessionHead, TeamPlan};
 use self::collaboration::{CollaborationFact, CollaborationPlan};
 use self::observed::{ObservedFact, ObservedPlan};
-#[cfg(feature = "tui")]
 use self::orchestrator::Task;
 use self::orchestrator::{OrchestratorFact, OrchestratorPlan};
-#[cfg(feature = "tui")]
 use self::research::{FoundSource, SourceOutcome};
 use self::research::{ResearchFact, ResearchPlan};
 use self::router::{RouterFact, RouterPlan};
@@ -28,14 +26,12 @@ use super::event::id::SpanId;
 use super::event::kind::{Asks, Usage};
 use super::event::purpose::Purpose;
 use super::event::{SpanKind, SpanState, StopReason, TextPart};
-#[cfg(feature = "tui")]
 use crate::base::name::AgentName;
 use crate::base::name::ToolName;
 
 /// The pattern of a run, with its limits at the start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "pattern", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum PatternPlan {
     /// Seats vote in rounds (collaboration source document).
     Collaboration(Arc<CollaborationPlan>),
@@ -150,7 +146,6 @@ impl PatternFact {
     }
 
     /// What another program reports, of an observed run.
-    #[cfg(feature = "tui")]
     pub(crate) fn observed(&self) -> Option<&ObservedFact> {
         match self {
             Self::Observed(fact) => Some(fact),
@@ -159,7 +154,6 @@ impl PatternFact {
     }
 
     /// What the spans of a run need of it, if anything.
-    #[cfg(feature = "tui")]
     pub(crate) fn for_spans(&self) -> Option<ForSpans<'_>> {
         let failed = |word: &str, text: String, is_denied| {
             let word = word.split(':').next().unwrap_or_default().to_owned();
@@ -222,7 +216,6 @@ impl PatternFact {
 }
 
 /// What the spans of a run need of a fact.
-#[cfg(feature = "tui")]
 pub(crate) enum ForSpans<'f> {
     /// The tasks of a plan.
     Tasks(&'f Arc<[Task]>),
@@ -320,7 +313,6 @@ pub trait Fact {
 /// A call that another program made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndedCall {
-    /// What was called.
     pub asks: Asks,
     /// Why it has no result; `None`: it has one.
     pub failed: Option<StopReason>,
@@ -335,7 +327,6 @@ pub struct EndedCall {
 pub struct FactAbout<'f> {
     /// The role of a seat.
     pub role: Option<&'f str>,
-    /// The agent.
     pub agent: Option<&'f str>,
     /// Number of attempts.
     pub attempt: Option<u32>,
@@ -376,8 +367,7 @@ macro_rules! facts {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
-        #[cfg_attr(feature = "tui", derive(::schemars::JsonSchema))]
+        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
         #[serde(tag = "kind")]
         pub enum $name {
             $(
@@ -420,8 +410,7 @@ macro_rules! facts {
 pub(crate) use facts;
 
 /// Setup of a resilience run: who calls which tools how often, and through what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResiliencePlan {
     /// Number of agents, which run concurrently.
     pub agents: u32,

@@ -138,8 +138,7 @@ pub(crate) const SPANS_MISSING: &str = "some spans are missing: ";
 pub(crate) const TEXTS_MISSING: &str = "some texts are missing: ";
 
 /// What is known of a span. A text is at most 32 KiB long.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct SpanAbout {
     /// Its id in that program; empty: not reported.
@@ -237,9 +236,10 @@ impl SpanAbout {
 }
 
 /// What a span is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum SpanRole {
     /// A part of the program, such as a chain, or nothing is known.
     #[default]
@@ -266,9 +266,8 @@ worded! { SpanRole {
 } }
 
 /// How a span ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum SpanEnd {
     /// Without an error.
     Done,
@@ -279,9 +278,8 @@ pub enum SpanEnd {
 }
 
 /// Where a text was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum TextStream {
     /// Standard output.
     Stdout,
@@ -294,8 +292,7 @@ pub enum TextStream {
 worded! { TextStream { Stdout = "stdout", Stderr = "stderr", Log = "log" } }
 
 /// Setup of an observed run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ObservedPlan {
     /// The program and its arguments; empty: it was not started here.
     pub command: Vec<String>,

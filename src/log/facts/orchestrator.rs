@@ -126,8 +126,7 @@ impl Fact for OrchestratorFact {
 
 /// A task of an accepted plan. Other fields of the model's reply are dropped
 /// (`validate_orchestration_plan` in the orchestrator source document).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Task {
     /// Id of the task, without surrounding white space.
     pub id: TaskId,
@@ -140,8 +139,7 @@ pub struct Task {
 }
 
 /// Setup of an orchestrator: its workers, and the limits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OrchestratorPlan {
     /// The available workers, in the scenario's order.
     pub workers: Vec<WorkerHead>,
@@ -155,8 +153,7 @@ pub struct OrchestratorPlan {
 }
 
 /// A worker that may be planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WorkerHead {
     /// Name of the worker.
     pub name: ToolName,

@@ -118,8 +118,7 @@ impl Fact for ResearchFact {
 }
 
 /// Setup of a research run: the question, the allowed sources, and the limits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResearchPlan {
     /// The question.
     pub question: String,
@@ -170,9 +169,10 @@ impl Plan for ResearchPlan {
 }
 
 /// Id of a note, such as `n1`, as citations name it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(transparent)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct NoteId(Arc<str>);
 
 impl NoteId {
@@ -216,8 +216,7 @@ fn advice(word: &str) -> Option<&'static str> {
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $word:literal, $phrase:literal;)+ })+) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
         pub enum $name {
             $($(#[$each])* #[doc = concat!("`", $word, "`")] #[serde(rename = $word)] $variant,)+
         }
@@ -302,8 +301,7 @@ faults! {
 }
 
 /// A step of an accepted plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlannedStep {
     /// Id of the step, as the planner gave it.
     pub id: Arc<str>,
@@ -312,8 +310,7 @@ pub struct PlannedStep {
 }
 
 /// The results of a search, in its order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SourcesFound {
     /// The query.
     pub query: Arc<str>,
@@ -325,8 +322,7 @@ pub struct SourcesFound {
 }
 
 /// A source in the search results.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FoundSource {
     /// Its address, as the search gave it; empty if there was none.
     pub url: Arc<str>,
@@ -343,8 +339,7 @@ pub struct FoundSource {
 }
 
 /// The sources without duplicates.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SourcesDeduped {
     /// The sources to read, in this order: by score times trust.
     pub kept: Arc<[KeptSource]>,
@@ -353,8 +348,7 @@ pub struct SourcesDeduped {
 }
 
 /// A source that is kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KeptSource {
     /// Number of the source.
     pub source: SourceNo,
@@ -367,8 +361,7 @@ pub struct KeptSource {
 }
 
 /// A source that was dropped before the allowlists were checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DroppedSource {
     /// Number of the source.
     pub source: SourceNo,
@@ -378,9 +371,8 @@ pub struct DroppedSource {
 }
 
 /// Why a source was dropped before the allowlists were checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "reason", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum DropReason {
     /// Its address is not an http or https address with a host.
     InvalidUrl,
@@ -405,8 +397,7 @@ impl DropReason {
 }
 
 /// The allowlist that refuses a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum Denial {
     /// The domains that may ever be read.
     #[serde(rename = "source_denied_policy")]
@@ -422,9 +413,8 @@ worded! { Denial + phrase {
 } }
 
 /// The outcome of a source; closes its span.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "result", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum SourceOutcome {
     /// An allowlist refused it, or the address it redirects to.
     Denied {
@@ -453,8 +443,7 @@ pub enum SourceOutcome {
 }
 
 /// A page was read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PageRead {
     /// Number of the source.
     pub source: SourceNo,
@@ -477,8 +466,7 @@ pub struct PageRead {
 }
 
 /// A note: a claim, and the quote from a page that supports it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Note {
     /// Id of the note.
     pub id: NoteId,
@@ -509,8 +497,7 @@ impl Note {
 }
 
 /// A note that was refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NoteRefused {
     /// Number of the source.
     pub source: SourceNo,
@@ -523,8 +510,7 @@ pub struct NoteRefused {
 }
 
 /// Notes that a model proposed beyond the limit of a page; they were not checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NotesTruncated {
     /// Number of the source.
     pub source: SourceNo,
@@ -537,9 +523,8 @@ pub struct NotesTruncated {
 }
 
 /// A limit of the notes on a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum NotesLimit {
     /// `notes_per_page`
     NotesPerPage,
@@ -552,9 +537,8 @@ worded! { NotesLimit + phrase {
 } }
 
 /// Why no more sources are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum ReadingEnd {
     /// All sources were read.
     NoMoreSources,
@@ -571,8 +555,7 @@ worded! { ReadingEnd + phrase {
 } }
 
 /// Agreement and conflicts between notes of several sources.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NotesCompared {
     /// Pairs of notes from independent sources with the same claim.
     pub agree: Arc<[NotePair]>,
@@ -583,8 +566,7 @@ pub struct NotesCompared {
 }
 
 /// Two notes with the same claim.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NotePair {
     /// The earlier note.
     pub left: NoteId,
@@ -593,8 +575,7 @@ pub struct NotePair {
 }
 
 /// Two notes that give different figures for the same thing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NoteConflict {
     /// The earlier note.
     pub left: NoteId,
@@ -607,8 +588,7 @@ pub struct NoteConflict {
 }
 
 /// Result of the verification.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NotesVerified {
     /// Number of notes that were checked.
     pub checked: u32,
@@ -617,8 +597,7 @@ pub struct NotesVerified {
 }
 
 /// A problem of a note.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NoteProblem {
     /// Id of the note.
     pub note: NoteId,
@@ -627,8 +606,7 @@ pub struct NoteProblem {
 }
 
 /// The sentences of an accepted answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AnswerCited {
     /// The sentences in order; only white space is between them.
     pub sentences: Arc<[Sentence]>,
@@ -644,8 +622,7 @@ fn no_parts(parts: &[String]) -> bool {
 }
 
 /// A sentence of the answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sentence {
     /// Its text, as in the answer.
     pub text: Arc<str>,
@@ -657,8 +634,7 @@ pub struct Sentence {
 }
 
 /// An answer that was refused; the run stops.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AnswerRefused {
     /// The stop reason.
     pub reason: StopReason,

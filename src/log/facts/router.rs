@@ -74,8 +74,7 @@ impl Fact for RouterFact {
 }
 
 /// An accepted reply of the classifier. Its figures are the model's claim and nothing more.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Classification {
     /// The route that it proposes.
     pub route: AgentName,
@@ -100,8 +99,7 @@ impl Classification {
 }
 
 /// A route that the classifier considered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RouteScore {
     /// Its name as the model gave it, made visible and limited in length.
     pub route: Box<str>,
@@ -110,9 +108,8 @@ pub struct RouteScore {
 }
 
 /// Why the classifier's route is not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum FallbackCause {
     /// Its flag is off, so it is not on the execution list.
     RouteOff,
@@ -123,8 +120,7 @@ pub enum FallbackCause {
 worded! { FallbackCause { RouteOff = "route_off", LowConfidence = "low_confidence" } }
 
 /// Setup of a router: its routes, and the agents behind them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RouterPlan {
     /// The request that is classified.
     pub request: Arc<str>,
@@ -153,8 +149,7 @@ impl RouterPlan {
 }
 
 /// A route: the agent that answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RouteHead {
     /// Name of the agent, which is the route's.
     pub agent: AgentName,

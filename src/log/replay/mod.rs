@@ -406,7 +406,6 @@ impl Replay {
 /// What a call does next, in its turn.
 #[derive(Clone, Copy)]
 pub(crate) enum CallStep<'a> {
-    /// It starts, with this event.
     Start(&'a EventKind),
     /// It has a slot of the pool, makes an attempt, or has left the queue of its tool with a permit.
     Continue(SpanId),
@@ -574,6 +573,5 @@ pub(crate) enum RecordedInput {
 pub enum ReplayedEvent {
     /// A recorded one, which a fork has from its parent.
     Recorded(Arc<Event>),
-    /// A new one.
     New(SpanId, EventKind),
 }

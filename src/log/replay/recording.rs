@@ -203,7 +203,6 @@ pub enum ReplayError {
     /// A fork: the run does not reach the boundary.
     #[error("the run never came to {at}")]
     NotReached {
-        /// The boundary.
         at: BoundaryId,
         /// The boundaries that it reached, in this order.
         passed: Vec<PassedBoundary>,
@@ -225,7 +224,6 @@ pub struct Divergence {
 /// A boundary that a recorded run reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedBoundary {
-    /// The boundary.
     pub id: BoundaryId,
     /// The first event of the recording after it.
     pub next: Seq,

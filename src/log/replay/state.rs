@@ -138,9 +138,6 @@ pub(crate) fn key_of(event: &Event) -> EventKey {
 }
 
 /// Whether a call is the recorded one, if the event is a call.
-///
-/// # Errors
-/// The part that differs.
 pub(super) fn same_call(recorded: &EventKind, executed: &EventKind) -> Result<(), &'static str> {
     let (EventKind::CallStarted(recorded), EventKind::CallStarted(executed)) = (recorded, executed)
     else {

@@ -72,7 +72,6 @@ pub struct Alert {
     pub seq: Seq,
     /// When it ended, if it has.
     pub ended: Option<Elapsed>,
-    /// Name of the tool.
     pub tool: ToolName,
     /// The threshold, with the value that exceeded it.
     pub what: AlertKind,

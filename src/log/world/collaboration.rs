@@ -41,7 +41,6 @@ pub struct Collaboration {
 pub struct Round {
     /// Number of the round, from 1.
     pub number: u32,
-    /// Span of the round.
     pub span: SpanId,
     /// When it started.
     pub opened: Elapsed,
@@ -60,9 +59,7 @@ pub struct Round {
 /// A seat in one round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundSeat {
-    /// Its role.
     pub role: RoleName,
-    /// Whether it is asked in this round.
     pub asked: SeatStatus,
     /// Its progress.
     pub state: SeatState,
@@ -88,7 +85,6 @@ pub struct RoundSeat {
     pub extra_keys: u32,
     /// Number of actions after the third, which were dropped.
     pub extra_actions: u32,
-    /// The stop reason, if it was refused.
     pub refused: Option<StopReason>,
     /// The refused reply.
     pub raw: Option<Value>,
@@ -99,7 +95,6 @@ pub struct RoundSeat {
 pub struct PersonDecision {
     /// Who was asked.
     pub who: PersonName,
-    /// The decision.
     pub decision: Decision,
     /// The reason; may be empty.
     pub reason: Arc<str>,

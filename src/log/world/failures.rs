@@ -41,8 +41,7 @@ pub(crate) struct Failures {
 }
 
 /// A reply of a model that was used though it is not whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct CutReply {
     /// The role, agent or step that replied.
     pub who: Box<str>,
@@ -134,7 +133,6 @@ pub struct StopRefusal {
     seat: Option<(u32, u16)>,
     /// What the reply was for; `None`: the log does not say it.
     pub purpose: Option<Purpose>,
-    /// The refusal.
     pub refused: Arc<ReplyRefused>,
 }
 
@@ -196,7 +194,6 @@ pub(crate) struct LastErrors {
     task: Option<(u32, TaskId, LastError)>,
     /// How many pages could not be read, and the last error.
     pages: Option<(u64, LastError)>,
-    /// The last error of each tool.
     of_tools: BTreeMap<ToolName, Arc<str>>,
     /// What opened the breaker of each tool.
     opened: BTreeMap<ToolName, (Seq, Arc<str>)>,

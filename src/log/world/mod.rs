@@ -196,9 +196,7 @@ pub enum PatternWorld {
     /// No head yet.
     #[default]
     None,
-    /// A collaboration.
     Collaboration(Collaboration),
-    /// An orchestrator.
     Orchestrator(Orchestrator),
     /// A team or swarm.
     Team(Team),
@@ -206,7 +204,6 @@ pub enum PatternWorld {
     Resilience(Resilience),
     /// A research run.
     Research(Box<Research>),
-    /// A router.
     Router(Router),
     /// An observed run.
     Observed(Box<Observed>),

@@ -75,9 +75,7 @@ pub struct ObservedSpan {
 /// The calls of a tool or a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallTotals {
-    /// Its name.
     pub name: Arc<str>,
-    /// Calls.
     pub calls: u64,
     /// Those that failed.
     pub failed: u64,

@@ -433,18 +433,15 @@ pub struct AttemptBar {
     pub opened: Elapsed,
     /// When it ended.
     pub closed: Option<Elapsed>,
-    /// How it ended.
     pub end: AttemptEnd,
 }
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptEnd {
-    /// It is in flight.
     InFlight,
     /// It got a result.
     Answered,
-    /// It failed.
     Failed(FailureClass),
     /// Policy refused it, so it was not made.
     Refused,

@@ -21,8 +21,7 @@ use crate::log::event::{RunId, StopReason};
 
 /// The outcome of a finished run. Its JSON has the fields of the source document in their order,
 /// then those that roundtable adds.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Outcome {
     /// `ok` or `stopped`.
     pub status: &'static str,
@@ -71,8 +70,7 @@ pub struct Outcome {
 }
 
 /// Calls, tokens and cost of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct OutcomeUsage {
     /// Calls started.
     pub calls: u64,
@@ -183,7 +181,6 @@ impl fmt::Debug for OutcomeFields {
     }
 }
 
-#[cfg(feature = "tui")]
 impl schemars::JsonSchema for OutcomeFields {
     fn inline_schema() -> bool {
         true
@@ -206,8 +203,7 @@ impl Serialize for OutcomeFields {
 }
 
 /// A result that was replaced by a fallback or omitted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Replaced {
     /// Name of the tool.
     pub tool: ToolName,
@@ -236,8 +232,7 @@ pub(crate) fn thousandths(number: f64) -> f64 {
 }
 
 /// Counts of one tool.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ToolOutcome {
     /// Name of the tool.
     pub tool: ToolName,
@@ -273,8 +268,7 @@ pub struct ToolOutcome {
 }
 
 /// An opening of a breaker because of the calls in its window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct OpeningOutcome {
     /// Milliseconds since the start.
     pub at_ms: u64,
@@ -289,8 +283,7 @@ pub struct OpeningOutcome {
 }
 
 /// An alert that was raised.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct AlertOutcome {
     /// Name of the threshold.
     pub alert: &'static str,
@@ -375,8 +368,7 @@ impl World {
 }
 
 /// The outcome of a session of several messages.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct SessionOutcome {
     /// `ok` if every message was answered, else `stopped`.
     pub status: &'static str,

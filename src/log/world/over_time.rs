@@ -53,7 +53,6 @@ pub struct ScrubberMark {
     pub at: Elapsed,
     /// The event.
     pub seq: Seq,
-    /// What to mark.
     pub what: MarkKind,
 }
 
@@ -73,7 +72,6 @@ pub enum MarkKind {
     /// A part of the work that the pattern names is done, such as reading a source's page; its short
     /// label.
     Part(Box<str>),
-    /// A person was asked.
     Asked(PersonName),
     /// A call is retried.
     Retry,

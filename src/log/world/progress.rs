@@ -14,7 +14,6 @@ pub enum RunState {
     /// No event yet.
     #[default]
     Empty,
-    /// Running.
     Running,
     /// A pause was requested; active branches finish first.
     Pausing {
@@ -46,7 +45,6 @@ pub struct RunProgress {
     pub next: Seq,
     /// The answer, once it is composed.
     pub answer: Option<Arc<str>>,
-    /// How the reply with the answer ended.
     pub answer_end: ReplyEnd,
     /// The result of the run for the list of runs: a decision, a level, a route, or who answered.
     pub result: Option<Arc<str>>,

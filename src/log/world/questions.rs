@@ -54,7 +54,6 @@ pub struct Questions {
 /// An open question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenQuestion {
-    /// The question.
     pub asked: Arc<QuestionAsked>,
     /// When it was asked.
     pub at: Elapsed,
@@ -67,7 +66,6 @@ pub struct OpenQuestion {
 /// A question that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndedQuestion {
-    /// The question as it was open.
     pub question: OpenQuestion,
     /// When it ended.
     pub at: Elapsed,
@@ -78,9 +76,7 @@ pub struct EndedQuestion {
 /// How a question ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QuestionEnd {
-    /// It was answered.
     Answered(Arc<QuestionAnswered>),
-    /// It was withdrawn.
     Withdrawn(Withdrawal),
 }
 
@@ -100,7 +96,6 @@ pub struct RememberedApproval {
     pub id: QuestionId,
     /// The agent whose calls are approved.
     pub agent: Option<Arc<str>>,
-    /// The tool.
     pub tool: ToolName,
     /// The definition of the tool.
     pub definition: Arc<str>,
@@ -123,7 +118,6 @@ pub struct QuestionTally {
     pub by_rule: u64,
     /// Calls that were not approved.
     pub denied: u64,
-    /// Questions that were withdrawn.
     pub withdrawn: u64,
 }
 
@@ -140,8 +134,7 @@ impl QuestionTally {
 }
 
 /// Questions of a run to people.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct QuestionsOutcome {
     /// How many questions people, the script or nobody had to answer.
     pub asked: u64,

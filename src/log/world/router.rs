@@ -20,7 +20,6 @@ use crate::scenario::patterns::router::{CLASSIFY, ROUTE};
 pub struct Router {
     /// The setup of the run.
     pub plan: Arc<RouterPlan>,
-    /// The agents.
     pub agents: AgentsFold,
     /// The last call of the classifier.
     pub classify: Option<SpanId>,
@@ -187,7 +186,6 @@ impl Router {
 /// The route that a request takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteChoice {
-    /// The route.
     pub route: AgentName,
     /// Why it is the fallback; `None` if it is the route of the classifier.
     pub fallback: Option<FallbackCause>,

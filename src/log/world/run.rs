@@ -456,7 +456,6 @@ pub struct OperatorSettings {
 /// A flag and its current position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlagNow {
-    /// Name of the flag.
     pub name: FlagName,
     /// What the flag does, for display.
     pub label: String,
@@ -502,7 +501,6 @@ impl OperatorSettings {
 /// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Events.
     pub events: u64,
     /// Calls started.
     pub calls: u64,
@@ -526,7 +524,6 @@ pub struct Tally {
     pub cancelled: u64,
     /// Attempts made.
     pub attempts: u64,
-    /// Attempts that failed.
     pub failed_attempts: u64,
     /// Attempts after the first of their call that were made.
     pub retries: u64,
@@ -549,7 +546,6 @@ pub struct Tally {
 /// The part of a fork that another run has executed and paid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReusedPart {
-    /// Events.
     pub events: u64,
     /// Tokens of the replies.
     pub tokens: u64,

@@ -58,7 +58,6 @@ pub struct RunRow {
 /// The last event of a run that is played elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastEvent {
-    /// Its kind.
     pub kind: Arc<str>,
     /// When it was published, as Unix time in milliseconds of that machine.
     pub at_ms: u64,

@@ -30,11 +30,9 @@ pub struct Spans {
 /// One span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// Id of the span.
     pub id: SpanId,
     /// Its parent; the run's own span is its own parent.
     pub parent: SpanId,
-    /// The kind of span.
     pub kind: SpanKind,
     /// When it was opened.
     pub opened: Elapsed,
@@ -46,7 +44,6 @@ pub struct Span {
     pub opened_by: Seq,
     /// The event that closed it.
     pub closed_by: Option<Seq>,
-    /// Its first child.
     pub first_child: Option<SpanId>,
     last_child: Option<SpanId>,
     /// The next child of its parent.

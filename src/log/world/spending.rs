@@ -17,14 +17,12 @@ pub enum SpendingUsed {
     Tokens {
         /// Tokens used.
         used: u64,
-        /// The limit.
         limit: u64,
     },
     /// US dollars, estimated.
     Cost {
         /// US dollars spent.
         used: f64,
-        /// The limit.
         limit: f64,
     },
 }

@@ -18,7 +18,6 @@ use crate::log::facts::agents::TeamPlan;
 pub struct Team {
     /// The setup of the run.
     pub plan: Arc<TeamPlan>,
-    /// The agents.
     pub agents: AgentsFold,
 }
 

@@ -48,13 +48,11 @@ pub struct ToolRow {
     pub since: Elapsed,
     /// When it lets a call through again, if it is open and that is known.
     pub until: Option<Elapsed>,
-    /// Failures in a row.
     pub failures: u32,
     /// Error of the last failed attempt. Before the first: why a call failed without an attempt.
     pub last_failure: Option<Arc<str>>,
     /// State changes of its breaker, the oldest first.
     pub history: VecDeque<BreakerMove>,
-    /// Faults that are injected now.
     pub faults: Vec<InjectedFault>,
 }
 
@@ -154,7 +152,6 @@ pub struct BreakerMove {
     pub seq: Seq,
     /// The new state.
     pub to: BreakerStage,
-    /// The cause.
     pub why: BreakerCause,
     /// Who changed it, if it was changed manually.
     pub by: Option<Initiator>,

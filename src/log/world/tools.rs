@@ -450,7 +450,6 @@ pub struct ToolLoad<'w> {
 pub struct CallSlots {
     /// How many there are.
     pub pool: u32,
-    /// Slots in use.
     pub in_use: u32,
     /// Most slots in use at the same time.
     pub peak: u32,

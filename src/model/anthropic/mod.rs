@@ -94,9 +94,6 @@ struct MessagesBody<'a> {
 }
 
 /// The body of a request.
-///
-/// # Errors
-/// Our own requests cause none; the signature is serde_json's.
 pub(crate) fn body(
     to: FieldOrigin<'_>,
     request: &ChatRequest,

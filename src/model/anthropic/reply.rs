@@ -34,9 +34,6 @@ pub(crate) struct MessageContent {
 
 impl MessageContent {
     /// Adds a whole message.
-    ///
-    /// # Errors
-    /// Its text or its calls cannot be read.
     pub(crate) fn add_message(
         &mut self,
         message: &Fields<'_>,
@@ -250,9 +247,6 @@ pub(crate) struct ReplyContent {
 
 impl ReplyBlocks {
     /// Starts a block, or adds a complete one. Without an index it is the next one.
-    ///
-    /// # Errors
-    /// Its text cannot be read.
     pub(crate) fn start(
         &mut self,
         index: Option<i64>,
@@ -293,9 +287,6 @@ impl ReplyBlocks {
     }
 
     /// Appends to a block, without an index to the last one.
-    ///
-    /// # Errors
-    /// The part cannot be read.
     fn append_delta(&mut self, index: Option<i64>, delta: &Fields<'_>) -> Result<(), BadAnswer> {
         let (text, json) = (delta.text("text")?, arguments(delta, "partial_json")?);
         let (thinking, signature) = (delta.text("thinking")?, delta.text("signature")?);

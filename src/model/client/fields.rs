@@ -120,25 +120,16 @@ impl<'a> Fields<'a> {
     }
 
     /// The value of a field that a reply needs.
-    ///
-    /// # Errors
-    /// It has another type.
     pub(crate) fn needed<T: Deserialize<'a>>(&self, name: &str) -> Result<Option<T>, BadAnswer> {
         self.get(name).map(|value| parse_needed(name, value)).transpose()
     }
 
     /// A text that a reply needs; empty if it is missing.
-    ///
-    /// # Errors
-    /// It is not a string.
     pub(crate) fn text(&self, name: &str) -> Result<Cow<'a, str>, BadAnswer> {
         Ok(self.needed::<JsonText<'_>>(name)?.map(|text| text.0).unwrap_or_default())
     }
 
     /// The items of a list that a reply needs, without those that are `null`.
-    ///
-    /// # Errors
-    /// It is not a list.
     pub(crate) fn list(&self, name: &str) -> Result<Vec<&'a RawValue>, BadAnswer> {
         let mut items: Vec<&RawValue> = self.needed(name)?.unwrap_or_default();
         items.retain(|item| item.get() != "null");
@@ -212,9 +203,6 @@ impl<'a> Fields<'a> {
 }
 
 /// A value that a reply needs; `name` is the field that it is in.
-///
-/// # Errors
-/// It has another type.
 pub(crate) fn parse_needed<'a, T: Deserialize<'a>>(
     name: &str,
     value: &'a RawValue,
@@ -253,9 +241,6 @@ fn error_says_something(error: &Value) -> bool {
 }
 
 /// The fields of an answer.
-///
-/// # Errors
-/// It reports an error, in an object or in a list as Gemini does; it is not an object.
 pub(super) fn read_answer(json: &str) -> Result<Fields<'_>, BadAnswer> {
     let json = json.strip_prefix('\u{feff}').unwrap_or(json);
     let fields = match serde_json::from_str::<Fields<'_>>(json) {
@@ -277,9 +262,6 @@ pub(super) fn read_answer(json: &str) -> Result<Fields<'_>, BadAnswer> {
 
 /// The reply in a body that is not streamed. `read` gets its fields, and again those of the
 /// [`repaired`] body if it cannot be read as it is.
-///
-/// # Errors
-/// As [`read_answer`] and `read`.
 pub(crate) fn read_whole<T>(
     body: &[u8],
     read: impl Fn(&Fields<'_>) -> Result<T, BadAnswer>,
@@ -297,9 +279,6 @@ pub(crate) fn read_whole<T>(
 }
 
 /// The fields of an event of a stream.
-///
-/// # Errors
-/// As [`read_answer`]; an event with the name `error` always reports one.
 pub(crate) fn read_event<'a>(event: SseEvent<'a>) -> Result<Fields<'a>, BadAnswer> {
     match read_answer(event.data) {
         Ok(fields) if event.name == "error" => Err(BadAnswer::Reported(fields.to_map().into())),
@@ -318,7 +297,6 @@ pub(super) fn is_keep_alive(event: SseEvent<'_>) -> bool {
 /// Token counts as an endpoint reports them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TokenCounts {
-    /// All tokens of the prompt.
     pub(crate) prompt: Option<u64>,
     /// Tokens of the reply. Some servers leave those for reasoning out.
     pub(crate) completion: Option<u64>,
@@ -384,9 +362,6 @@ pub(crate) enum ToolCallFault {
 
 /// The arguments of a call, or the next part of them: JSON in a string or, from some servers, the JSON
 /// itself.
-///
-/// # Errors
-/// They are a string that cannot be read.
 pub(crate) fn arguments<'a>(fields: &Fields<'a>, name: &str) -> Result<Cow<'a, str>, BadAnswer> {
     match fields.raw(name).map(|json| json.get()) {
         None | Some("null" | "false") => Ok(Cow::Borrowed("")),

@@ -24,7 +24,6 @@ const ABOVE_CAP: &str = "unknown fields above 256 KiB";
 pub(crate) enum FieldPlace {
     /// In a message of the model.
     Message,
-    /// In one of its calls.
     Call,
     /// In the `function` of a call.
     Function,

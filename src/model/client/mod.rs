@@ -176,9 +176,6 @@ pub(crate) trait ModelApi: Send + Sync + 'static {
     type Content: StreamedContent;
 
     /// The body for this request.
-    ///
-    /// # Errors
-    /// Our own requests cause none; the signature is serde_json's.
     fn request(
         client: &Client,
         request: &ChatRequest,
@@ -186,9 +183,6 @@ pub(crate) trait ModelApi: Send + Sync + 'static {
     ) -> Result<ApiRequest, serde_json::Error>;
 
     /// The reply in an answer that is not streamed, with this status and body.
-    ///
-    /// # Errors
-    /// The answer is not one of this API, reports an error or is too large.
     fn reply(
         client: &Client,
         request: &ChatRequest,
@@ -322,9 +316,6 @@ pub enum ProbeResult {
 
 /// The models of a list, with or without the envelope `{"data": […]}`, which Together leaves out; `None` if
 /// it is another object.
-///
-/// # Errors
-/// It reports an error; it is neither an object nor a list of models.
 fn listed_models(body: &str) -> Result<Option<Vec<Fields<'_>>>, BadAnswer> {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
     let models = match serde_json::from_str::<Vec<Option<Fields<'_>>>>(body) {
@@ -347,9 +338,6 @@ fn listed_models(body: &str) -> Result<Option<Vec<Fields<'_>>>, BadAnswer> {
 impl Client {
     /// Requests the list of models, which is free of charge. `by_name`: a model that is not on the
     /// list is looked up by its name too, because a list may be shortened and omits aliases.
-    ///
-    /// # Errors
-    /// The failures of a call, and [`FailureClass::Timeout`] if there is no answer in time.
     pub(crate) async fn probe(
         &self,
         within: Duration,

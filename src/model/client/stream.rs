@@ -61,9 +61,6 @@ pub(crate) trait StreamedContent: Default + Send {
     const FOREIGN: &'static str;
 
     /// Adds an event of a stream, with its name; `None` if it is not of the API.
-    ///
-    /// # Errors
-    /// It reports an error, or something that the reply needs cannot be read.
     fn add_event(
         &mut self,
         name: &str,
@@ -89,9 +86,6 @@ pub(crate) trait StreamedContent: Default + Send {
     fn exceeded_cap(&self) -> Option<usize>;
 
     /// The reply.
-    ///
-    /// # Errors
-    /// A call cannot be kept.
     fn done(self, client: &Client, request: &ChatRequest) -> Result<Reply, ToolCallFault>;
 }
 
@@ -206,9 +200,6 @@ impl<'a, C: StreamedContent> PartialReply<'a, C> {
     }
 
     /// The complete reply, after an event that ends the stream, or after its end.
-    ///
-    /// # Errors
-    /// A part of the reply is missing, or its tool calls are invalid.
     fn done(self) -> Result<Reply, Box<Failure>> {
         if !self.content.has_needed() {
             return Err(self.foreign().unwrap_or_else(|| self.client.ended_without(C::NEEDED)));
@@ -229,10 +220,6 @@ pub(super) fn event_place(nth: usize) -> String {
 }
 
 /// Reads a stream to its end.
-///
-/// # Errors
-/// The stream breaks, ends early, exceeds a cap, reports an error or has an event that is not of
-/// this API; `partial` has the text that had arrived.
 pub(super) async fn read_stream<C: StreamedContent>(
     client: &Client,
     mut answer: HttpResponse,

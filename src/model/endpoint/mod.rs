@@ -26,7 +26,6 @@ use self::sources::{MODEL, TIMEOUT, VariableSources};
 use crate::base::read_file;
 use crate::net::{Redactor, RequestTarget, Secret, host_of};
 
-#[cfg(feature = "nats")]
 pub use self::provider::is_on_own_network;
 pub use self::provider::{DEFAULT_MODEL, DEFAULT_MODELS_DATE, Provider, Wire, split_model_name};
 
@@ -378,9 +377,7 @@ pub enum SettingOrigin {
     Shell,
     /// The `.env` file in the working directory.
     Dotenv,
-    /// The command line.
     CommandLine,
-    /// The scenario.
     Scenario,
     /// The configuration file.
     Config,
@@ -404,9 +401,7 @@ impl fmt::Display for SettingOrigin {
 /// A value with its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WithOrigin<T> {
-    /// The value.
     pub value: T,
-    /// Its origin.
     pub origin: SettingOrigin,
 }
 

@@ -7,7 +7,6 @@ use std::fmt;
 use reqwest::Url;
 use url::Host;
 
-#[cfg(feature = "nats")]
 use crate::base::private_host::has_private_host;
 use crate::base::private_host::{is_local_name, is_localhost, is_own_network};
 use crate::base::visible::visible_within;
@@ -199,10 +198,6 @@ pub(super) fn unknown_provider_note(asked: Provider, url: &Url, model: &str) -> 
 const OLLAMA_PORT: u16 = 11434;
 
 /// Parses a base URL. The path of an API call at its end is removed.
-///
-/// # Errors
-/// What is wrong, as the rest of a sentence that starts with the URL. It quotes nothing of the URL,
-/// because the text may hold a key.
 pub(super) fn parse_base_address(text: &str) -> Result<Url, String> {
     // `localhost:11434/v1` would parse as a path with the scheme `localhost`.
     if !text.contains("://") {
@@ -236,9 +231,6 @@ pub(super) fn with_version_path(mut url: Url) -> Url {
 
 /// Parses `OLLAMA_HOST`: a URL, or host and port in the server's notation (`0.0.0.0:11434` means
 /// every address of this machine, and so does `:11434`).
-///
-/// # Errors
-/// As [`parse_base_address`].
 pub(super) fn parse_host(text: &str) -> Result<Url, String> {
     let url = match text {
         text if text.contains("://") => parse_base_address(text)?,
@@ -280,7 +272,6 @@ pub(super) fn is_on_local_network(url: &Url) -> bool {
 
 /// Whether this address of an endpoint may be on this machine or on a local network: a name of one,
 /// or an address that no public machine has, in any spelling. `false` if it cannot be read.
-#[cfg(feature = "nats")]
 pub fn is_on_own_network(address: &str) -> bool {
     parse_base_address(address).is_ok_and(|url| {
         is_loopback(&url) || is_on_local_network(&url) || has_private_host(url.as_str())
@@ -456,7 +447,6 @@ mod tests {
                 "{text}"
             );
             // What gets no privilege of this machine still needs the permission for local networks.
-            #[cfg(feature = "nats")]
             {
                 let odd = ["http://0.0.0.0", "http://[::127.0.0.1]"].contains(&text);
                 assert_eq!(is_on_own_network(text), loopback || network || odd, "{text}");

@@ -189,10 +189,6 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads our variables. If one is set twice, the later line counts, as in a shell.
-///
-/// # Errors
-/// One of our lines cannot be parsed. The error gives its number only, because the text may be a
-/// key.
 pub(crate) fn read(text: &str) -> Result<BTreeMap<&'static str, String>, EndpointError> {
     let mut found = BTreeMap::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

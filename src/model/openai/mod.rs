@@ -121,9 +121,6 @@ struct CompletionBody<'a> {
 }
 
 /// The body of a request.
-///
-/// # Errors
-/// Our own requests cause none; the signature is serde_json's.
 pub(crate) fn body(
     to: FieldOrigin<'_>,
     refused_fields: &BTreeSet<String>,

@@ -35,8 +35,6 @@ struct MessagePart<'a> {
 }
 
 impl<'a> MessagePart<'a> {
-    /// # Errors
-    /// Its text or its calls cannot be read.
     fn of(message: &Fields<'a>, ignored: &mut IgnoredFields) -> Result<Self, BadAnswer> {
         // A refusal of another type says nothing.
         let refuses = message.get("refusal").is_some_and(|it| it.get().starts_with('"'));
@@ -107,9 +105,6 @@ pub(crate) struct CompletionContent {
 
 impl CompletionContent {
     /// Adds an answer, or an event of a stream. `offered`: the tools that calls may name.
-    ///
-    /// # Errors
-    /// It reports an error; something that the reply needs cannot be read.
     pub(crate) fn add(
         &mut self,
         answer: &Fields<'_>,
@@ -281,15 +276,12 @@ pub(crate) struct ToolCallPart<'a> {
     id: Option<Cow<'a, str>>,
     /// The tool's name or a part of it; empty if missing.
     name: Cow<'a, str>,
-    /// The arguments or a part of them.
     arguments: Cow<'a, str>,
     /// The fields that go back with the call.
     pub(crate) kept: KeptCall,
 }
 
 impl<'a> ToolCallPart<'a> {
-    /// # Errors
-    /// The name or the arguments cannot be read.
     pub(crate) fn of(call: &Fields<'a>, ignored: &mut IgnoredFields) -> Result<Self, BadAnswer> {
         let function: Fields<'_> = call.needed("function")?.unwrap_or_default();
         let kept = KeptCall {
@@ -350,9 +342,6 @@ impl PartialCalls {
         self.made.iter().map(|call| call.id.len() + call.name.len() + call.arguments.len()).sum()
     }
     /// The calls in order, each with a unique id, and the fields that go back with each.
-    ///
-    /// # Errors
-    /// There are too many, or one has no valid name.
     pub(crate) fn done(
         mut self,
         by: &Client,

@@ -321,9 +321,6 @@ pub(crate) struct AgentRequest<'a> {
 impl AgentRunner<'_> {
     /// Calls an agent through the gateway: each attempt is one run of it. With the reply comes the
     /// agent that wrote it, unless it is a fallback.
-    ///
-    /// # Errors
-    /// Why the agent gave no answer.
     pub(crate) async fn call_agent(
         &self,
         agent: &AgentSpec,

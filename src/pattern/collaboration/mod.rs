@@ -457,9 +457,6 @@ impl<'a> CollaborationRun<'a> {
 
     /// The brief of a table that did not decide: what keeps the seats apart. The run ends in any
     /// case, so a failed brief changes nothing.
-    ///
-    /// # Errors
-    /// The operator has cancelled the run.
     async fn brief_without_decision(&mut self) -> Result<(), StopReason> {
         self.cx.boundary(Boundary::Finalize).await?;
         let (messages, shown) = self.brief(None);

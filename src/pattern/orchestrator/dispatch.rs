@@ -35,11 +35,6 @@ pub(crate) struct FailedTask {
 ///
 /// Which slot takes the next task depends on which one finishes first, and so does which task finds
 /// the dispatch budget used up; how the results are aggregated does not.
-///
-/// # Errors
-/// Why the run stops: it was cancelled, it ran out of time, or a required tool is unavailable. If
-/// several required tools are unavailable, the reason of the first task in plan order counts, once
-/// all tasks before it are done.
 pub(crate) async fn dispatch(
     cx: &RunContext,
     spec: &OrchestratorSpec,
@@ -193,8 +188,6 @@ struct TaskCaller<'a> {
 }
 
 impl TaskCaller<'_> {
-    /// # Errors
-    /// The flag of the worker is off.
     fn check_flag(&self) -> Result<(), StopReason> {
         let Dispatcher { cx, .. } = self.dispatcher;
         let name = &self.task.worker;

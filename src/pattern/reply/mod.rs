@@ -52,9 +52,6 @@ pub(crate) struct JudgedReply<T> {
 /// empty text becomes an empty object. `judge` receives the data and the text that it was read
 /// from. `fill`: a key that is filled in with this value where an object lacks it, and the word of this
 /// repair in events.
-///
-/// # Errors
-/// A call that failed.
 pub(super) async fn request_json<T>(
     cx: &RunContext,
     settings: &ModelSettings,

@@ -55,9 +55,6 @@ const TABLE: [(Function, &str, usize, CallForm); 13] = [
 impl Function {
     /// Finds a function by name, for a call on a value (`member`) or not, with `values` arguments
     /// in all.
-    ///
-    /// # Errors
-    /// What is wrong with the call, and which functions exist.
     pub(crate) fn find(
         name: &str,
         member: bool,

@@ -509,7 +509,6 @@ pub enum ConditionError {
     /// It is not valid CEL, or exceeds a limit.
     #[error("not a condition: {text}")]
     Syntax {
-        /// The error.
         text: String,
         /// Byte offset of the error in the condition, if known.
         offset: Option<usize>,

@@ -22,9 +22,6 @@ const MAX_DEPTH: usize = 64;
 static ENV: LazyLock<cel::Env> = LazyLock::new(|| cel::Env::stdlib().with_optional_support(false));
 
 /// Parses a condition.
-///
-/// # Errors
-/// [`ConditionError::Syntax`], also for a condition that is too long or too deeply nested.
 pub(crate) fn parse(text: &str) -> Result<cel::Program, ConditionError> {
     if text.len() > MAX_BYTES {
         let text = format!("too long: {} bytes, at most {MAX_BYTES}", text.len());

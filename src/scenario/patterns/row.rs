@@ -48,7 +48,6 @@ pub(crate) struct PatternRow {
     pub refused_steps: &'static [(ScriptStep, &'static str, &'static str)],
     /// Whether the condition of a row is also checked if its step is unknown.
     pub checks_unknown_steps: bool,
-    /// Checks the reply of a row of the script.
     pub check_reply: fn(&ScriptTable, &Positioned<FreeTable>, &ScenarioFile, &mut ReadContext),
     /// Why no call matches a row of the script: the position and the reason.
     pub unreachable: fn(&ScriptTable, &ScenarioFile) -> Option<(TextSpan, String)>,
@@ -113,7 +112,6 @@ pub(crate) enum Speakers {
 pub(crate) enum ToolUse {
     /// It is called, and checked by the pattern.
     Checked,
-    /// It is called.
     Called,
     /// A model calls it if its description fits.
     Offered,
@@ -204,9 +202,6 @@ pub trait Spec: Debug + Send + Sync {
     fn preview(&self) -> Vec<LabelledText>;
 
     /// Checks that a run can reach the boundary with this id.
-    ///
-    /// # Errors
-    /// Why it is never reached, and which boundaries are.
     fn check_boundary(&self, at: &str, tools: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String>;
 
     /// The callers of a live model. A role with two seats is listed twice.
@@ -317,7 +312,6 @@ impl LimitField {
 pub struct LabelledText {
     /// Its label; empty where it continues the line before it.
     pub label: &'static str,
-    /// Its text.
     pub text: String,
     /// Whether it is of minor interest.
     pub minor: bool,

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use toml::de::DeValue;
 
 use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
-#[cfg(feature = "tui")]
 use super::{REFUSED_KEYS, tree};
 use super::{ReadContext, closest_name, suggest_declared_name};
 
@@ -173,7 +172,6 @@ impl Override {
 
 /// The values that overrides give to a file, each with the names of its path (`rows[2]` is an item of a
 /// list). One that does not fit the file is left out.
-#[cfg(feature = "tui")]
 pub(crate) fn values_in_force(text: &str, overrides: &[Override]) -> Vec<(Vec<String>, TomlNode)> {
     let Ok((document, _)) = tree::parse(text) else { return Vec::new() };
     let mut root = TomlTable::from_toml(document.get_ref(), 0);
@@ -198,7 +196,6 @@ pub(crate) fn values_in_force(text: &str, overrides: &[Override]) -> Vec<(Vec<St
 }
 
 /// The value under a name; `name[2]` is an item of a list.
-#[cfg(feature = "tui")]
 fn item_of<'t>(node: &'t TomlNode, name: &str) -> Option<&'t TomlNode> {
     let TomlValue::Table(table) = &node.value else { return None };
     let Some((key, index)) = name.strip_suffix(']').and_then(|name| name.split_once('[')) else {

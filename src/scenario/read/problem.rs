@@ -37,7 +37,6 @@ pub enum AffectedRuns {
 /// The position of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemPosition {
-    /// In the file.
     File {
         /// Line, from 1.
         line: usize,

@@ -25,7 +25,6 @@ pub struct PromptText {
     pub path: String,
     /// Who gets it, or the step that it is for.
     pub label: String,
-    /// The text.
     pub text: String,
 }
 
@@ -179,9 +178,6 @@ impl PromptFiles {
     }
 
     /// The text of a file, by its path as the scenario writes it.
-    ///
-    /// # Errors
-    /// Why it cannot be used.
     pub fn text(&mut self, path: &str) -> Result<Arc<str>, PromptFileError> {
         let stored = match &self.origin {
             PromptFileOrigin::Stored(texts) => texts.get(path),

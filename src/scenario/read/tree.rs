@@ -194,9 +194,6 @@ impl TextSpan {
 pub(crate) const MAX_TABLES: usize = 10_000;
 
 /// Parses the text. Returns the valid part of the TOML, and the errors.
-///
-/// # Errors
-/// The byte offset of the first table beyond the limit; nothing is parsed.
 pub(crate) fn parse(text: &str) -> Result<(Spanned<DeTable<'_>>, Vec<Error>), usize> {
     match headers(text).nth(MAX_TABLES) {
         Some(at) => Err(at),
@@ -395,9 +392,7 @@ fn is_word(text: &str) -> bool {
 pub(crate) struct Unclosed {
     /// Byte offset of its beginning.
     pub at: usize,
-    /// What opens it.
     pub opened: &'static str,
-    /// What is missing.
     pub missing: &'static str,
 }
 

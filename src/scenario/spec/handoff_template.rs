@@ -6,15 +6,13 @@ use crate::base::name::AgentName;
 
 /// Template for the input of a handoff's target. It is stored in pieces, so that text from an input
 /// or an agent is never parsed as part of the template.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct HandoffTemplate(Vec<HandoffPiece>);
 
 /// A literal or a placeholder of a [`HandoffTemplate`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum HandoffPiece {
     /// Text that is copied unchanged.
     Literal(String),

@@ -165,9 +165,7 @@ pub enum InputKind {
     Text,
     /// A date as `YYYY-MM-DD`.
     Date,
-    /// An integer.
     Integer,
-    /// A number.
     Number,
     /// `true` or `false`.
     Bool,
@@ -293,8 +291,7 @@ impl fmt::Debug for Prepared {
 }
 
 /// The text that a scenario was read from, with the changes made to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SourceText {
     /// The text of the file.
     pub text: Arc<str>,
@@ -329,8 +326,7 @@ impl SourceText {
 }
 
 /// The spending limits of a run; `None` means no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SpendingLimits {
     /// Tokens, of prompts and replies together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -358,8 +354,7 @@ pub enum OnLimit {
 }
 
 /// Thresholds of one scenario, the same for each of its tools. `None`: no alert.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AlertLimits {
     /// Breaker openings of a tool within a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -375,9 +370,8 @@ pub struct AlertLimits {
 
 /// What a resumed run does with a call whose attempt was in flight when the run stopped, so that
 /// it is not known whether it took effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum InDoubt {
     /// The attempt is made again.
     Retry,
@@ -390,7 +384,6 @@ pub enum InDoubt {
 /// A condition that has to hold when a run has ended (`[[expect]]`).
 #[derive(Debug)]
 pub struct Expectation {
-    /// The condition.
     pub that: Condition,
     /// What it means, in one sentence; `None`: the file does not say it.
     pub message: Option<String>,
@@ -448,9 +441,8 @@ impl Tuning {
 }
 
 /// The price of one model: US dollars per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct Price {
     /// Tokens of the prompt.
     pub input: f64,
@@ -485,7 +477,6 @@ pub enum ModelCaller {
 /// The model of one caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelAssignment {
-    /// The caller.
     pub caller: ModelCaller,
     /// Name of the model, with or without its provider before a `/`.
     pub model: String,

@@ -120,14 +120,14 @@ pub struct UnsetLlmKeys {
 }
 
 /// Limits of a tool's breaker. A change takes effect during the run; counts are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema), schemars(rename = "BreakerHead"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "BreakerHead")]
 pub struct BreakerLimits {
     /// Consecutive failures that open it. 0 counts as 1.
     pub fail_threshold: u32,
     /// Milliseconds that it stays open.
     #[serde(rename = "open_for_ms", with = "as_millis")]
-    #[cfg_attr(feature = "tui", schemars(with = "u64"))]
+    #[schemars(with = "u64")]
     pub open_for: Duration,
     /// Concurrent probes while it is half-open. 0 counts as 1: without probes it could never close
     /// again.
@@ -158,8 +158,7 @@ impl Default for BreakerLimits {
 /// When a breaker opens that judges its tool by the latest calls, as those of resilience4j and Polly
 /// do: after `min_calls`, where one of the two rates is reached. The source document counts failures
 /// in a row only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WindowLimits {
     /// What `size` counts.
     pub kind: WindowKind,
@@ -190,9 +189,8 @@ impl WindowLimits {
 }
 
 /// What the size of a breaker's window counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum WindowKind {
     /// The latest calls.
     Count,
@@ -202,8 +200,9 @@ pub enum WindowKind {
 
 /// A share above zero in whole thousandths, so that it is compared exactly. In JSON it is a number up
 /// to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(from = "f64", into = "f64")]
 pub struct Rate(u16);
 
@@ -242,9 +241,10 @@ impl From<Rate> for f64 {
 }
 
 /// What a breaker counts as a failure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BreakerCounts {
     /// Each attempt that fails through the tool's fault (cascading failures source document).
     #[default]
@@ -262,9 +262,10 @@ impl BreakerCounts {
 }
 
 /// What a breaker does after its open time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BreakerMode {
     /// Probes decide whether it closes; a result from before the last change of state is stale and
     /// ignored.
@@ -276,15 +277,15 @@ pub enum BreakerMode {
 }
 
 /// Limits of a tool's bulkhead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema), schemars(rename = "BulkheadHead"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "BulkheadHead")]
 pub struct BulkheadLimits {
     /// The concurrency limit: attempts in flight.
     pub max_in_flight: u32,
     /// Max milliseconds that an attempt may be queued: 0 means no queue; `None` means until the
     /// run's time is up.
     #[serde(rename = "max_wait_ms", with = "as_millis::option")]
-    #[cfg_attr(feature = "tui", schemars(with = "Option<u64>"))]
+    #[schemars(with = "Option<u64>")]
     pub max_wait: Option<Duration>,
 }
 
@@ -295,8 +296,7 @@ impl Default for BulkheadLimits {
 }
 
 /// Limits of a tool's retry budget, over the last 60 seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RetryBudgetLimits {
     /// Maximum number of retries as a percentage of the attempts in the window, rounded down.
     pub ratio_percent: u32,

@@ -64,7 +64,6 @@ pub struct ScriptRow {
     pub fills: Vec<TextFill>,
     /// The tools that the model calls in this reply.
     pub calls: Arc<[ToolCall]>,
-    /// How the reply ends.
     pub end: ReplyEnd,
     /// The tokens of the reply; `None`: its words and those of the prompt are counted.
     pub usage: Option<ScriptedTokens>,
@@ -158,9 +157,10 @@ impl ScriptStep {
 }
 
 /// How a reply of a model ended, whatever its provider calls it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum ReplyEnd {
     /// The model had said everything, or calls tools.
     #[default]

@@ -88,8 +88,7 @@ impl ToolSpec {
 }
 
 /// The description of a tool for a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolOffer {
     /// The name under which a model calls it.
     pub name: Arc<str>,
@@ -118,8 +117,7 @@ impl ToolOffer {
 }
 
 /// A tool call as the model requested it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ToolCall {
     /// The model's id of this call; the result is sent back with it.
     pub id: Arc<str>,
@@ -171,13 +169,10 @@ impl ResultContract {
 pub enum FieldKind {
     /// A string.
     Text,
-    /// A number.
     Number,
     /// `true` or `false`.
     Bool,
-    /// A list.
     List,
-    /// A table.
     Table,
     /// Any value, `null` included.
     Any,
@@ -213,9 +208,8 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 /// A fault that is injected between the gateway and the tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "fault", rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum InjectedFault {
     /// Each attempt takes longer.
     Latency {
@@ -262,9 +256,20 @@ impl InjectedFault {
 }
 
 /// Kinds of [`InjectedFault`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum FaultKind {
     /// Each attempt takes longer.
     Latency,

@@ -116,7 +116,6 @@ words! { ActionKind:
 pub enum FileAccess {
     /// Nothing.
     None,
-    /// Read.
     Read,
     /// Read and write.
     Write,
@@ -152,7 +151,6 @@ pub enum ActionKind {
     Delete,
     /// It moves files.
     Move,
-    /// It searches.
     Search,
     /// It runs a command.
     Execute,

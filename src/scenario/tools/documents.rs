@@ -130,7 +130,6 @@ impl FormatShape for PrivateHostsField {
 pub enum SearchSpec {
     /// In an index of a folder of documents.
     Folder(FolderSpec),
-    /// With an endpoint.
     Endpoint(EndpointSpec),
 }
 
@@ -139,7 +138,6 @@ pub enum SearchSpec {
 pub enum ReadSpec {
     /// From a folder of documents.
     Folder(FolderSpec),
-    /// From the web.
     Web(WebSpec),
 }
 
@@ -169,13 +167,9 @@ pub struct EndpointSpec {
 /// part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultFields {
-    /// The URL.
     pub url: String,
-    /// The title.
     pub title: String,
-    /// The snippet.
     pub snippet: String,
-    /// The score.
     pub score: String,
     /// The date of publication.
     pub published_at: String,
@@ -205,7 +199,6 @@ pub struct WebSpec {
 pub enum PrivateHosts {
     /// None.
     None,
-    /// Any.
     Any,
     /// These, each with its port unless it is the scheme's default.
     These(Vec<String>),

@@ -126,7 +126,6 @@ impl fmt::Debug for FixtureRow {
 /// The result of a fixture row.
 #[derive(Debug, Clone)]
 pub enum FixtureAnswer {
-    /// A value.
     Value(Arc<Value>),
     /// Text that is read as JSON, valid or not.
     Raw(Arc<str>),

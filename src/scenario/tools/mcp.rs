@@ -144,7 +144,6 @@ pub enum McpVersion {
 /// The tools of an MCP server, or one of them.
 #[derive(Debug, Clone)]
 pub struct McpSpec {
-    /// The server.
     pub server: Arc<McpServerSpec>,
     /// The server's name of the only tool; `None`: every tool that it offers.
     pub tool: Option<String>,
@@ -225,9 +224,6 @@ impl WrongServer<'_> {
 }
 
 /// Builds a server.
-///
-/// # Errors
-/// What is wrong with it.
 pub(crate) fn build_server<'f>(
     name: &str,
     table: &'f McpTable,

@@ -263,9 +263,6 @@ impl TextField {
     }
 
     /// Replaces the text as if it were typed.
-    ///
-    /// # Errors
-    /// It does not fit.
     pub(crate) fn replace(&mut self, text: &str) -> Result<(), String> {
         if text.len() > MAX_TEXT_BYTES {
             return Err(format!("it has {} bytes, and may have {MAX_TEXT_BYTES}", text.len()));
@@ -334,9 +331,6 @@ impl TextField {
 }
 
 /// The place of a choice that is named, by its text, the start of its text or its number from 1.
-///
-/// # Errors
-/// It names none.
 pub(crate) fn choice_of(choices: &[String], text: &str) -> Result<usize, String> {
     let same = |choice: &String| choice.eq_ignore_ascii_case(text);
     let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
@@ -404,9 +398,6 @@ impl Field {
     }
 
     /// Takes a value as a typed word gives it.
-    ///
-    /// # Errors
-    /// What it takes instead.
     pub(super) fn set(&mut self, text: &str) -> Result<(), String> {
         match &mut self.value {
             FieldValue::Text(field) => field.replace(text)?,

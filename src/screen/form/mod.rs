@@ -242,9 +242,6 @@ impl LaunchForm {
     }
 
     /// Gives a field this value: a text, one of its choices or its number, on or off.
-    ///
-    /// # Errors
-    /// The field does not take it.
     pub(crate) fn set(&mut self, id: &FieldId, text: &str) -> Result<(), String> {
         let Some(field) = self.fields.get_mut(id) else { return Err("no such field".to_owned()) };
         field.set(text)?;

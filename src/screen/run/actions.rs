@@ -254,9 +254,6 @@ impl RunPage {
     }
 
     /// The event that caused this target, which the log still has.
-    ///
-    /// # Errors
-    /// The answer if there is no such event, or if the log has dropped it.
     fn kept_cause(&self, target: InspectTarget) -> Result<Seq, InputOutcome> {
         match cause_of(&self.run, target) {
             Some(seq) if self.is_dropped(seq) && self.run.earlier.is_stored() => {

@@ -167,9 +167,6 @@ impl EarlierEvents {
 
 /// Hands the events that were read from the store over to the page, and shows what the operator wanted
 /// to see. The events read end where those in memory begin.
-///
-/// # Errors
-/// Events are missing between the two.
 fn end_reading_back(page: &mut RunPage, size: Size) -> Result<(), String> {
     let data = &mut page.run;
     let Some(mut read) = data.earlier.end_reading() else { return Ok(()) };

@@ -429,9 +429,6 @@ pub struct Owner {
 
 impl Owner {
     /// Creates and locks the file of this process.
-    ///
-    /// # Errors
-    /// Any error of the file system.
     pub(crate) fn new(folder: &Path) -> io::Result<Self> {
         private_file::make_dir(folder)?;
         loop {
@@ -504,9 +501,6 @@ pub(super) fn as_integer(number: u64) -> i64 {
 }
 
 /// A column of such a number.
-///
-/// # Errors
-/// The column has something else: the file is damaged.
 pub(crate) fn as_number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(column)?;
     u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
@@ -514,9 +508,6 @@ pub(crate) fn as_number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 
 /// The values of each row, and the faults of damaged rows, one sentence each. The first column is the
 /// id of the run.
-///
-/// # Errors
-/// The database's error.
 pub(crate) fn read_rows<T>(
     rows: &mut Rows<'_>,
     mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,

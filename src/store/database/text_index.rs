@@ -82,9 +82,6 @@ impl RunTextIndex<'_> {
 
     /// Adds the words of some groups of a run to the index; returns whether all of the run is in it
     /// now. Blocks.
-    ///
-    /// # Errors
-    /// The database's error.
     fn index_some(&self, behind: &mut UnindexedRun) -> Result<bool, StoreError> {
         let Some((groups, _)) = self.0.some_groups(&behind.run, behind.from)? else {
             return Ok(true);

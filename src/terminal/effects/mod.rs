@@ -7,7 +7,6 @@ pub mod models;
 #[cfg(unix)]
 mod peers;
 mod recorded_runs;
-#[cfg(feature = "nats")]
 pub mod remote;
 pub mod scenario_files;
 
@@ -26,9 +25,7 @@ use super::signals::ProcessSignal;
 use crate::base::private_file::TempFile;
 use crate::base::refused::Refused;
 use crate::base::visible::visible_lines;
-#[cfg(feature = "nats")]
 use crate::cluster::Cluster;
-#[cfg(feature = "nats")]
 use crate::cluster::rows::RowChange;
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
 use crate::host;
@@ -260,7 +257,6 @@ impl Services {
                         return stop(Refused::new(format!("{} is still running", follows.run)));
                     }
                 },
-                #[cfg(feature = "nats")]
                 None if self.remote.log(&follows.run).is_some() => {
                     return self.hand_over_now(request, &follows);
                 }
@@ -514,10 +510,7 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
             let answer = services.engine.run(&run).and_then(|it| it.suggested_answer(id));
             services.send_msg(Msg::Suggested { run, id, answer });
         }
-        #[cfg(feature = "nats")]
         Effect::Attach { request, run } => services.attach(run, Some(request)),
-        #[cfg(not(feature = "nats"))]
-        Effect::Attach { .. } => {}
         Effect::Copy(text) => services.copy(text),
         Effect::Export(files) => services.export(files, Action::Export),
         Effect::Rescan => scenario_files::rescan(services),
@@ -550,7 +543,6 @@ fn command_run(services: &Services, run: &RunId, command: Command) {
         Some(run) => run.send(command),
         #[cfg(unix)]
         None if self::peers::command_peer(services, run, &command) => {}
-        #[cfg(feature = "nats")]
         None if self::remote::command_remote(services, run, command) => {}
         None => tracing::debug!("{run} was dropped; command ignored"),
     }
@@ -575,11 +567,9 @@ fn compared(
 /// The cluster that the dashboard shows, and its watched runs.
 #[derive(Clone, Default)]
 pub struct RemoteRuns {
-    #[cfg(feature = "nats")]
     pub(crate) cluster: Arc<OnceLock<Cluster>>,
     pub(crate) watched: Arc<Mutex<BTreeMap<RunId, Bus>>>,
     /// The runs that are followed, each with the request that it is opened for.
-    #[cfg(feature = "nats")]
     pub(crate) followed: Arc<Mutex<BTreeMap<RunId, Option<RequestId>>>>,
     pub(crate) rows: Arc<Mutex<BTreeMap<String, ListedRow>>>,
 }
@@ -588,7 +578,6 @@ pub struct RemoteRuns {
 pub(crate) struct ListedRow {
     row: RunRow,
     /// The pool of the runners that may play it.
-    #[cfg_attr(not(feature = "nats"), expect(dead_code, reason = "there is no cluster"))]
     pool: String,
 }
 
@@ -599,21 +588,18 @@ impl RemoteRuns {
     }
 
     /// Whether the cluster has this run.
-    #[cfg(feature = "nats")]
     pub(crate) fn has(&self, run: &RunId) -> bool {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         rows.contains_key(run.as_str()) || self.log(run).is_some()
     }
 
     /// The pool of the runners that may play a run.
-    #[cfg(feature = "nats")]
     pub(crate) fn pool(&self, run: &RunId) -> Option<String> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         rows.get(run.as_str()).map(|listed| listed.pool.clone()).filter(|pool| !pool.is_empty())
     }
 
     /// Takes a change of the list of runs.
-    #[cfg(feature = "nats")]
     pub(crate) fn take(&self, change: RowChange) {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         match change {
@@ -626,13 +612,11 @@ impl RemoteRuns {
     }
 
     /// The request that a followed run is opened for.
-    #[cfg(feature = "nats")]
     fn opened_for(&self, run: &RunId) -> Option<RequestId> {
         *self.followed.lock().unwrap_or_else(PoisonError::into_inner).get(run)?
     }
 
     /// The runs that wait for people.
-    #[cfg(feature = "nats")]
     pub(crate) fn asking(&self) -> Vec<RunId> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let asking = rows.values().filter(|listed| !listed.row.waits_for.is_empty());
@@ -760,7 +744,6 @@ mod tests {
         assert!(answers.recv().await.is_none(), "nothing was written");
     }
 
-    #[cfg(feature = "store")]
     #[tokio::test]
     async fn a_damaged_row_is_noted_once() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{EffectResult, LaunchExtras, Services};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::engine::{RunHandle, Schedule};
+use crate::host::kept_runs::{PreparedResume, prepare_resume};
 use crate::host::models;
 use crate::host::recorded::{
     ForkChanges, PreparedFork, RecordedRun, RecordedRunError, fork_failure, fork_places,
@@ -14,6 +15,7 @@ use crate::host::recorded::{
 };
 use crate::log::event::RunId;
 use crate::log::event::head::ForkOrigin;
+use crate::log::world::run_row::RunRow;
 use crate::run::questions::PeopleMode;
 use crate::scenario::Override;
 use crate::scenario::catalogue::ScenarioEntry;
@@ -22,6 +24,7 @@ use crate::screen::action::Action;
 use crate::screen::effect::{ForkRequest, LaunchRequest, RecordedSource, RequestId, RunBeginning};
 use crate::screen::form::fork::ForkOffer;
 use crate::screen::keymap::key_of;
+use crate::store::database::Database;
 
 impl Services {
     /// Does blocking work that starts a run; an error is the answer to the request.
@@ -187,103 +190,65 @@ async fn offer(recorded: &RecordedRun) -> Result<ForkOffer, Refused> {
     Ok(ForkOffer { run: recorded.id.clone(), entry, set, model: recorded.model()?, places })
 }
 
-#[cfg(not(feature = "store"))]
 impl Services {
-    fn stored(&self, run: &RunId) -> Result<RecordedRun, Refused> {
-        Err(Refused::new(format!("{run} is not kept")))
+    fn row(&self, run: &RunId) -> Result<(&Database, RunRow), Refused> {
+        let database = self.kept.database();
+        let database = database.or_refuse(format_args!("{run} is not kept"))?;
+        let row = database.run(run.as_str())?;
+        Ok((database, row.or_refuse(format_args!("{run} is no longer kept"))?))
     }
 
-    /// Runs are not kept.
+    /// Reads a run of the store, or of the cluster.
+    pub(super) fn stored(&self, run: &RunId) -> Result<RecordedRun, Refused> {
+        let (database, row) = match (self.row(run), self.of_cluster(run)) {
+            (Ok(found), _) => found,
+            (Err(_), Some(recorded)) => return recorded,
+            (Err(why), None) => return Err(why),
+        };
+        RecordedRun::read(database, &row)
+    }
+
+    fn of_cluster(&self, run: &RunId) -> Option<Result<RecordedRun, Refused>> {
+        let events = crate::terminal::effects::remote::remote_events(self, run)?;
+        Some(events.and_then(|events| RecordedRun::new(run.clone(), events, true)))
+    }
+
+    /// Continues a run that was interrupted.
     pub fn resume(&self, request: RequestId, run: RunId) {
-        self.starting(request, move |services| services.stored(&run).map(drop));
+        self.starting(request, move |services| {
+            let recorded = services.stored(&run)?;
+            let request = LaunchRequest {
+                id: request,
+                scenario: Arc::new(recorded.scenario(&[])?),
+                model: recorded.model()?,
+                flags: Vec::new(),
+                seed: None,
+                begins: RunBeginning::Resume(run.clone()),
+            };
+            services.resume_now(request, &run);
+            Ok(())
+        });
     }
 
-    /// Runs are not kept.
     pub(crate) fn resume_now(&self, request: LaunchRequest, run: &RunId) {
-        self.resume(request.id, run.clone());
-    }
-}
-
-#[cfg(feature = "store")]
-mod with_store {
-    use super::Arc;
-    use crate::base::refused::{OrRefuse as _, Refused};
-    use crate::host::kept_runs::{PreparedResume, prepare_resume};
-    use crate::host::recorded::{RecordedRun, RecordedRunError};
-    use crate::log::event::id::RunId;
-    use crate::log::world::run_row::RunRow;
-    use crate::run::questions::PeopleMode;
-    use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
-    use crate::screen::msg::Msg;
-    use crate::store::database::Database;
-    use crate::terminal::effects::Services;
-
-    impl Services {
-        fn row(&self, run: &RunId) -> Result<(&Database, RunRow), Refused> {
-            let database = self.kept.database();
-            let database = database.or_refuse(format_args!("{run} is not kept"))?;
-            let row = database.run(run.as_str())?;
-            Ok((database, row.or_refuse(format_args!("{run} is no longer kept"))?))
-        }
-
-        /// Reads a run of the store, or of the cluster.
-        pub(super) fn stored(&self, run: &RunId) -> Result<RecordedRun, Refused> {
-            let (database, row) = match (self.row(run), self.of_cluster(run)) {
-                (Ok(found), _) => found,
-                (Err(_), Some(recorded)) => return recorded,
-                (Err(why), None) => return Err(why),
-            };
-            RecordedRun::read(database, &row)
-        }
-
-        #[cfg(feature = "nats")]
-        fn of_cluster(&self, run: &RunId) -> Option<Result<RecordedRun, Refused>> {
-            let events = crate::terminal::effects::remote::remote_events(self, run)?;
-            Some(events.and_then(|events| RecordedRun::new(run.clone(), events, true)))
-        }
-
-        #[cfg(not(feature = "nats"))]
-        fn of_cluster(&self, _run: &RunId) -> Option<Result<RecordedRun, Refused>> {
-            None
-        }
-
-        /// Continues a run that was interrupted.
-        pub fn resume(&self, request: RequestId, run: RunId) {
-            self.starting(request, move |services| {
-                let recorded = services.stored(&run)?;
-                let request = LaunchRequest {
-                    id: request,
-                    scenario: Arc::new(recorded.scenario(&[])?),
-                    model: recorded.model()?,
-                    flags: Vec::new(),
-                    seed: None,
-                    begins: RunBeginning::Resume(run.clone()),
-                };
-                services.resume_now(request, &run);
-                Ok(())
-            });
-        }
-
-        pub(crate) fn resume_now(&self, request: LaunchRequest, run: &RunId) {
-            let stop = |why: &Refused| self.not_started(request.id, why);
-            let (database, row) = match self.row(run) {
-                Ok(found) => found,
-                Err(why) => return stop(&why),
-            };
-            let with = (&self.models, &self.trust);
-            let people = Some(PeopleMode::Wait);
-            match prepare_resume(database, &row, people, with, |_, _| false) {
-                Ok(PreparedResume { launch, resumption, notes }) => {
-                    notes.into_iter().for_each(|note| self.send_msg(Msg::Notice(note)));
-                    match self.engine.resume(launch, resumption) {
-                        Ok(handle) => self.start_when_live(request, handle),
-                        Err(error) => stop(&Refused::new(error.to_string())),
-                    }
+        let stop = |why: &Refused| self.not_started(request.id, why);
+        let (database, row) = match self.row(run) {
+            Ok(found) => found,
+            Err(why) => return stop(&why),
+        };
+        let with = (&self.models, &self.trust);
+        let people = Some(PeopleMode::Wait);
+        match prepare_resume(database, &row, people, with, |_, _| false) {
+            Ok(PreparedResume { launch, resumption, notes }) => {
+                notes.into_iter().for_each(|note| self.send_msg(Msg::Notice(note)));
+                match self.engine.resume(launch, resumption) {
+                    Ok(handle) => self.start_when_live(request, handle),
+                    Err(error) => stop(&Refused::new(error.to_string())),
                 }
-                Err(RecordedRunError::Refused(why)) => stop(&why),
-                Err(RecordedRunError::Permission(_, consent)) => {
-                    self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
-                }
+            }
+            Err(RecordedRunError::Refused(why)) => stop(&why),
+            Err(RecordedRunError::Permission(_, consent)) => {
+                self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
             }
         }
     }

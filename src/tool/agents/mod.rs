@@ -21,9 +21,6 @@ type AgentModel = (ModelCaller, Arc<dyn ChatModel>);
 /// The agents of one run as models, with the callers for which they answer. None is started or connected to
 /// before its first call. A coding agent that answers for several callers is one program with a session for
 /// each.
-///
-/// # Errors
-/// Why agents cannot be asked, each reason once.
 pub(crate) fn make_models(
     callers: &[OutsideCaller],
     env: Environment<'_>,

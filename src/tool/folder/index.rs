@@ -34,7 +34,6 @@ pub fn ready(spec: &FolderSpec) -> Result<(), NotReady> {
 /// Location of the index that was searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexLocation {
-    /// On the disk.
     Disk,
     /// In memory: the folder has no disk index, or another process is writing it.
     Memory,
@@ -43,13 +42,10 @@ pub enum IndexLocation {
 /// Result of a search.
 #[derive(Debug)]
 pub struct FolderSearched {
-    /// The hits.
     pub found: Hits,
     /// What the refresh before the search changed, and the size of the index.
     pub refreshed: Refreshed,
-    /// All skipped files of the folder.
     pub left_out: SkippedFiles,
-    /// Location of the index.
     pub index: IndexLocation,
 }
 

@@ -78,9 +78,6 @@ impl From<Box<AttemptFailed>> for OpenFailed {
 
 impl Connection {
     /// Opens a connection. `lifecycle`: what is known of the protocol version that the server speaks.
-    ///
-    /// # Errors
-    /// Why it cannot be opened. Nothing of it is left then.
     pub(super) async fn open(
         way: &ServerWay,
         failures: &Arc<LinkFailures>,

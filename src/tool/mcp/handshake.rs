@@ -76,9 +76,6 @@ impl From<ClientInitializeError> for HandshakeFailed {
 
 /// Opens the connection. `patience`: after this time without an answer to `server/discover` the server is sent
 /// `initialize` too; `None`: never.
-///
-/// # Errors
-/// Why it cannot be opened.
 pub(super) async fn open<T: Transport<RoleClient> + 'static>(
     client: McpClient,
     mut transport: T,

@@ -71,9 +71,6 @@ pub(super) struct HttpAddress {
 
 impl HttpAddress {
     /// The address of this server, its variables looked up in `env`.
-    ///
-    /// # Errors
-    /// Everything that keeps a request from being sent.
     pub(super) fn new(
         spec: &McpServerSpec,
         url: &McpUrl,

@@ -48,9 +48,6 @@ pub struct McpResult {
 impl McpServer {
     /// A server that is not started yet, its variables looked up in `env`. The caller limits what `http`
     /// may reach, by `allow_private`.
-    ///
-    /// # Errors
-    /// Why it cannot be started.
     pub fn new(
         spec: Arc<McpServerSpec>,
         http: Http,
@@ -99,9 +96,6 @@ impl McpServer {
     }
 
     /// The tools that it offers, in its order: at most 1,000, of at most 50 pages.
-    ///
-    /// # Errors
-    /// Why they are not known.
     pub async fn list(
         &self,
         host: &dyn AttemptHost,

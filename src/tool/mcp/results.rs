@@ -48,9 +48,6 @@ impl Asked {
 
 /// Reads a message of the server. `asked`: the kind of the request with this id. A result of
 /// `server/discover` that is none is read as an error: the server does not know the request.
-///
-/// # Errors
-/// It is no message.
 pub(super) fn read_message(
     json: &[u8],
     asked: impl FnOnce(&RequestId) -> Asked,
@@ -109,9 +106,6 @@ pub(super) struct ToolPage {
 }
 
 /// Reads a page. Tools without a name are left out.
-///
-/// # Errors
-/// It is no page.
 pub(super) fn tool_page(
     result: Value,
     failures: &LinkFailures,
@@ -163,9 +157,6 @@ pub(super) fn add_tools(tools: &mut Vec<OfferedTool>, page: Vec<OfferedTool>, mo
 }
 
 /// Reads the result of a call. `schema`: that of its structured part, if the tool lists one.
-///
-/// # Errors
-/// The tool says that it failed, or its result does not fit the schema.
 pub(super) fn call_result(
     result: Value,
     tool: &str,

@@ -18,9 +18,6 @@ use crate::tool::program;
 use crate::tool::program::{LineNotSent, LineReader, LineWriter, LinkBreak, LinkedProgram};
 
 /// Starts the program of a server. It is killed when the link is closed.
-///
-/// # Errors
-/// Why it cannot be started.
 pub(super) async fn start(
     server: &LinkedProgram,
     link: &Arc<ProgramLink>,

@@ -132,11 +132,9 @@ pub enum Unreadable {
 pub enum DocumentFormat {
     /// HTML, and XHTML parsed like HTML.
     Html,
-    /// Markdown.
     Markdown,
     /// Plain text.
     Plain,
-    /// PDF.
     Pdf,
 }
 

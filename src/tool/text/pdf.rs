@@ -22,9 +22,6 @@ const WORD_GAP: f32 = 180.0;
 const TITLE_CHARS: usize = 300;
 
 /// Reads a PDF as long as `wanted` returns true.
-///
-/// # Errors
-/// Why the file cannot be read.
 pub(crate) fn read(
     bytes: &[u8],
     wanted: &dyn Fn() -> bool,

@@ -59,9 +59,6 @@ impl Hosts {
     /// Waits until a request to `host` may start: fewer than `at_once` are in flight, and the last
     /// one started at least `pace` ago. Dropping the future cancels it. If readers have different
     /// limits, the strictest of the current ones applies.
-    ///
-    /// # Errors
-    /// The host's `Retry-After` is longer than we wait.
     pub(crate) async fn acquire(
         &self,
         host: &str,

@@ -93,7 +93,6 @@ pub struct FieldDifference {
 /// One side of a difference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DifferentEvent {
-    /// The event.
     pub event: Arc<Event>,
     /// Its line, as the list of events shows it.
     pub line: String,

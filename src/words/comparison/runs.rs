@@ -24,7 +24,6 @@ pub struct ComparedRuns {
     pub runs: [ComparedRun; 2],
     /// What differs.
     pub comparison: LogComparison,
-    /// The comparison as rows.
     pub rows: Vec<ComparisonRow>,
     /// The comparison as a text, as `roundtable diff` prints it.
     pub text: String,

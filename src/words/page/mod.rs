@@ -179,9 +179,6 @@ impl Outline {
     }
 
     /// Writes what nothing earlier holds up.
-    ///
-    /// # Errors
-    /// Those of `out`.
     pub(crate) fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
         while let Some(span) = self.path.last() {
             let Some(node) = self.nodes.get_mut(span) else {

@@ -2,7 +2,6 @@
 
 mod loop_flow;
 mod readme;
-#[cfg(feature = "nats")]
 mod remote_runs;
 mod research_consent;
 mod team_session;

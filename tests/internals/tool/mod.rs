@@ -9,6 +9,6 @@ mod endpoint_search;
 mod folder_read;
 mod folder_search;
 mod http_tool;
-#[cfg(all(unix, feature = "mcp"))]
+#[cfg(unix)]
 mod mcp;
 mod web_reader;

@@ -17,9 +17,7 @@ use crate::scenario::spec::tool::ToolCall;
 /// An agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentRow {
-    /// Name of the agent.
     pub name: AgentName,
-    /// Its state.
     pub state: AgentState,
     /// How often it was put to work.
     pub turns: u32,
@@ -90,7 +88,6 @@ pub struct HopRow {
     pub message: Option<Arc<str>>,
     /// Tokens of its first prompt, that is, of the context it got; `None`: not counted.
     pub context_tokens: Option<u64>,
-    /// Its state.
     pub state: HopState,
     /// Span of its call; for a refused handoff, that of the model call that requested it.
     pub span: SpanId,
@@ -112,7 +109,6 @@ pub struct HopCounts {
     pub starts: u64,
     /// Handoffs made.
     pub handoffs: u64,
-    /// Consultations.
     pub consultations: u64,
     /// Refused handoffs.
     pub refused: u64,
@@ -136,16 +132,13 @@ pub enum HopState {
     Running,
     /// It replied.
     Done,
-    /// It handed over.
     HandedOver,
     /// It failed, and a fallback is used for its reply.
     Degraded {
-        /// The kind of fallback.
         by: FallbackKind,
         /// Why it failed.
         reason: StopReason,
     },
-    /// It failed, with this reason.
     Failed(StopReason),
     /// The limits refused it.
     Refused(HandoffRefusal),
@@ -170,7 +163,6 @@ pub struct Edge {
 /// A swarm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SwarmRow {
-    /// Name of the swarm.
     pub name: AgentName,
     /// Its current members.
     pub members: Arc<[AgentName]>,
@@ -234,7 +226,6 @@ pub enum LineKind {
     Fallback(Arc<str>),
     /// The reply before was not whole.
     Cut {
-        /// How it ended.
         end: ReplyEnd,
         /// The number of its calls, which are not made.
         calls: usize,
@@ -254,7 +245,6 @@ pub enum LineKind {
     HandedOver {
         /// The agent that took over.
         to: AgentName,
-        /// The message for it.
         message: Option<Arc<str>>,
     },
     /// A handoff was refused.

@@ -38,7 +38,6 @@ pub struct Research {
     pub plan_call: Option<SpanId>,
     /// The accepted steps of the plan, and when they were accepted.
     pub steps: Option<(Arc<[PlannedStep]>, Elapsed)>,
-    /// The plan, if it was refused.
     pub refused_plan: Option<RefusedPlan>,
     /// The call that searches, once it is made.
     pub search_call: Option<SpanId>,
@@ -54,7 +53,6 @@ pub struct Research {
     pub reading_end: Option<(ReadingEnd, Elapsed)>,
     /// The accepted notes in order.
     pub notes: Vec<NoteRow>,
-    /// The refused notes.
     pub refused: Vec<Arc<NoteRefused>>,
     /// Agreement and conflicts between the notes.
     pub compared: NotesCompared,

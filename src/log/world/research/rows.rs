@@ -20,7 +20,6 @@ use crate::scenario::patterns::research::ResearchStep;
 /// A refused plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefusedPlan {
-    /// The stop reason.
     pub reason: StopReason,
     /// The refused reply.
     pub raw: Value,
@@ -75,7 +74,6 @@ pub struct SourceRow {
 pub struct SourcePage {
     /// Its final address after redirects, normalized.
     pub url: Arc<str>,
-    /// Its title.
     pub title: Arc<str>,
     /// Date of publication; empty if the page gives none.
     pub published_at: Arc<str>,
@@ -128,7 +126,6 @@ pub enum SourceState {
         /// The reason, for display.
         text: Arc<str>,
     },
-    /// It was read.
     Read {
         /// Number of accepted notes.
         notes: u32,
@@ -146,7 +143,6 @@ pub enum SourceState {
 pub struct NoteRow {
     /// Number of its source.
     pub source: SourceNo,
-    /// The note.
     pub note: Arc<Note>,
     /// When it was accepted.
     pub at: Elapsed,

@@ -19,9 +19,6 @@ impl<'s> TeamAgents<'s> {
 /// Checks `ask:ROUND:PATH`, `handoff:NTH:AGENT` of the outermost swarm and `handoff:NTH:PATH/AGENT`
 /// of a nested one. A path begins with the outermost agent; each nested agent has its turn number:
 /// `pm/dev_team.1`. `examples` names boundaries that are reached.
-///
-/// # Errors
-/// Why it is never reached, and the examples.
 pub(crate) fn check_boundary(
     team: TeamAgents<'_>,
     at: &str,

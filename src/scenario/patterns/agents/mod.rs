@@ -86,7 +86,6 @@ pub enum AgentKind {
     Team(CoordinatorTeam),
     /// Model agents and people that hand over to each other.
     Swarm(Swarm),
-    /// A person.
     Person(PersonName),
 }
 
@@ -250,9 +249,6 @@ pub fn check_names(
 }
 
 /// Checks the name of one member.
-///
-/// # Errors
-/// Its first fault, in the order of the source document.
 pub(super) fn check_member(
     coordinator: Option<&str>,
     members: &[&str],
@@ -275,9 +271,6 @@ pub(super) fn check_member(
 }
 
 /// Checks that the entry is one of the members.
-///
-/// # Errors
-/// The name of the entry is empty or not a member's.
 pub(super) fn check_entry(entry: &str, members: &[&str]) -> Result<(), RosterError> {
     if entry.is_empty() {
         Err(RosterError::EmptyEntry)
@@ -311,9 +304,10 @@ impl AgentSpec {
 
 /// What members see of the conversation, and what is shown of their output (teams source document,
 /// `MemberToolConfig`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(default)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct MemberTools {
     /// Whether a member's output is streamed inside the coordinator's.
     pub stream_inner: bool,
@@ -326,9 +320,10 @@ pub struct MemberTools {
 }
 
 /// Which parts of a member's output are shown inside the coordinator's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum InnerText {
     /// The whole output.
     #[default]
@@ -338,9 +333,10 @@ pub enum InnerText {
 }
 
 /// What a member sees of the coordinator's history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum HistoryScope {
     /// The user's input, the coordinator's messages, earlier members' results.
     #[default]

@@ -54,8 +54,9 @@ pub struct CollaborationSpec {
 }
 
 /// Limits of a collaboration run, named as in the collaboration source document.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct CollaborationBudget {
     /// Maximum number of rounds, at least 1.
     pub max_rounds: u32,
@@ -63,7 +64,7 @@ pub struct CollaborationBudget {
     pub max_messages: u32,
     /// Time limit of the whole run, in the log in milliseconds; pauses are not counted.
     #[serde(rename = "max_ms", with = "time::as_millis")]
-    #[cfg_attr(feature = "tui", schemars(with = "u64"))]
+    #[schemars(with = "u64")]
     pub max_seconds: Duration,
     /// Votes for `go` that are needed for a decision, at least 1.
     pub min_go_votes: u32,
@@ -398,9 +399,10 @@ pub(crate) const OUTCOME_FIELDS: &[OutcomeField] = &[
 ];
 
 /// What a seat reads of what the others said in the last rounds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Share {
     /// Their stances and confidence, as in the collaboration source document.
     #[default]
@@ -417,9 +419,8 @@ impl Share {
 }
 
 /// The decision of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Decision {
     /// Start.
     Go,

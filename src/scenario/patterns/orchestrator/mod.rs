@@ -51,8 +51,7 @@ pub struct OrchestratorSpec {
 }
 
 /// Limits of an orchestrator run, named as in the orchestrator source document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OrchestratorBudget {
     /// Maximum number of tasks in a plan.
     pub max_tasks: u32,
@@ -64,11 +63,11 @@ pub struct OrchestratorBudget {
     pub max_dispatches: u32,
     /// Timeout of one attempt, in the log in milliseconds.
     #[serde(rename = "task_timeout_ms", with = "time::as_millis")]
-    #[cfg_attr(feature = "tui", schemars(with = "u64"))]
+    #[schemars(with = "u64")]
     pub task_timeout: Duration,
     /// Time limit of the whole run, in the log in milliseconds; pauses are not counted.
     #[serde(rename = "max_ms", with = "time::as_millis")]
-    #[cfg_attr(feature = "tui", schemars(with = "u64"))]
+    #[schemars(with = "u64")]
     pub max_seconds: Duration,
 }
 

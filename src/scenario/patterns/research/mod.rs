@@ -82,8 +82,7 @@ pub const NOTES_PER_PAGE: u32 = 20;
 pub const NOTES_BY_RULE: u32 = 3;
 
 /// Limits of research, named as in the research source document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResearchBudget {
     /// Maximum number of steps in a plan.
     pub max_steps: u32,
@@ -97,7 +96,7 @@ pub struct ResearchBudget {
     pub max_answer_chars: u32,
     /// Time limit of the whole run, in the log in milliseconds; pauses are not counted.
     #[serde(rename = "max_ms", with = "time::as_millis")]
-    #[cfg_attr(feature = "tui", schemars(with = "u64"))]
+    #[schemars(with = "u64")]
     pub max_seconds: Duration,
 }
 
@@ -111,8 +110,8 @@ impl ResearchBudget {
 }
 
 /// The scenario's rules for a domain.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema), schemars(rename = "SourceHead"))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SourceHead")]
 pub struct SourceRule {
     /// The domain, in lower case.
     pub domain: String,
@@ -444,9 +443,8 @@ pub const SEARCH: &str = "search_sources";
 pub const READ: &str = "read_source";
 
 /// Who does a step of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum StepExecutor {
     /// The model.
     Model,
@@ -455,9 +453,10 @@ pub enum StepExecutor {
 }
 
 /// When two addresses are the same page. A fragment and a slash at the end make no difference.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum SamePage {
     /// The path is the same: the research source document drops the query.
     #[default]
@@ -474,9 +473,8 @@ impl SamePage {
 }
 
 /// What happens if a quote is not found on its page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum MisquotePolicy {
     /// The note is kept as it is, and verification stops the run.
     Stop,

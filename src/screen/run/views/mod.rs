@@ -158,9 +158,6 @@ pub trait View: Debug {
     }
 
     /// Whether this key, which not all views have, does something now.
-    ///
-    /// # Errors
-    /// Why it does nothing.
     fn available(&self, _run: &RunData, _focus: Pane, _action: Action) -> Result<(), Why> {
         Err(Why::Unsaid)
     }

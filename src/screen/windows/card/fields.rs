@@ -34,7 +34,6 @@ pub enum AnswerKind {
     Choice(Arc<str>),
     /// One of more choices than there are digits.
     LongChoice,
-    /// A text.
     Text,
     /// The reply of an agent, or a handoff.
     Turn,
@@ -78,7 +77,6 @@ pub enum AnswerValue {
     /// Any number of several choices.
     Several {
         choices: Vec<String>,
-        /// Which of them are chosen.
         chosen: Vec<bool>,
         /// Which were chosen at first.
         first: Vec<bool>,
@@ -165,9 +163,6 @@ impl AnswerField {
     }
 
     /// Gives it a value as it is typed in a line.
-    ///
-    /// # Errors
-    /// What it takes instead.
     pub(crate) fn set(&mut self, text: &str) -> Result<(), String> {
         match &mut self.value {
             AnswerValue::Text(field) => field.replace(text),

@@ -58,7 +58,6 @@ pub struct Card {
     pub end_seen: bool,
     /// The arguments that the operator's editor has shown.
     read_args: Option<Arc<Value>>,
-    /// The answer that was sent.
     sent: Option<Answer>,
     /// What was typed and not sent before the question ended.
     unsent: Option<String>,

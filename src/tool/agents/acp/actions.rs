@@ -158,9 +158,6 @@ impl<'a> Actions<'a> {
 
     /// Whether an action may be carried out: the scenario allows its kind, the operator does, or a person has
     /// approved just this in a request of the agent.
-    ///
-    /// # Errors
-    /// It is refused, which is a step of its own.
     async fn ask(
         &self,
         kind: ActionKind,
@@ -268,9 +265,6 @@ impl<'a> Actions<'a> {
     }
 
     /// The step of the next action: its id and its title.
-    ///
-    /// # Errors
-    /// The turn has had too many.
     fn next_step(&self, title: String) -> Result<(String, String), RpcError> {
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         if number > MAX_ACTIONS {

@@ -206,9 +206,6 @@ impl AcpConnection {
     }
 
     /// Sends a request.
-    ///
-    /// # Errors
-    /// Why the program has ended.
     async fn send(&self, method: &str, params: Value) -> Result<Response, Box<AttemptFailed>> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();

@@ -51,9 +51,6 @@ pub(crate) struct AcpProgram {
 
 impl AcpProgram {
     /// The agent, its variables looked up in `env`. It is not started.
-    ///
-    /// # Errors
-    /// Why it cannot be started.
     pub(crate) fn new(
         agent: &Arc<OutsideAgent>,
         spec: &AcpSpec,

@@ -304,9 +304,6 @@ impl AgentEvent {
     }
 
     /// Reads the data of an event.
-    ///
-    /// # Errors
-    /// It is no JSON, or a known event lacks what it needs.
     pub(super) fn read(data: &str) -> Result<Self, serde_json::Error> {
         Self::read_strictly(data).or_else(|error| match repaired(data) {
             Cow::Owned(repaired) => Self::read_strictly(&repaired),

@@ -28,7 +28,6 @@ const LANGGRAPH_REASON: &str = "langgraph:interrupt";
 pub(super) enum Waiting {
     /// Interrupts of protocol 1.0.
     Outcome(Vec<Interrupt>),
-    /// The one interrupt of its drafts.
     Draft(Box<Interrupt>),
     /// Values of `on_interrupt`.
     LangGraph(Vec<InterruptEvent>),

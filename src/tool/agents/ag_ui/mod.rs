@@ -55,9 +55,6 @@ pub(crate) struct AgUiModel {
 
 impl AgUiModel {
     /// The agent at this address. It is not called.
-    ///
-    /// # Errors
-    /// Why it cannot be called.
     pub(crate) fn new(
         agent: &Arc<OutsideAgent>,
         spec: &AgUiSpec,

@@ -20,9 +20,6 @@ use crate::base::time;
 const TITLE_CHARS: usize = 300;
 
 /// Reads a page.
-///
-/// # Errors
-/// As [`HtmlTree::parse`].
 pub(crate) fn read(text: &str, wanted: &dyn Fn() -> bool) -> Result<ExtractedDocument, Unreadable> {
     let tree = HtmlTree::parse(text, wanted)?;
     let (text, headings) = visible_text(&tree);

@@ -52,9 +52,6 @@ pub(crate) struct HtmlTree(Vec<HtmlNode>);
 
 impl HtmlTree {
     /// Parses a page.
-    ///
-    /// # Errors
-    /// The page has too many elements, or is not wanted any more.
     pub(crate) fn parse(text: &str, wanted: &dyn Fn() -> bool) -> Result<Self, Unreadable> {
         let broken = |why: &str| Err(Unreadable::Broken(why.to_owned()));
         let mut parser =

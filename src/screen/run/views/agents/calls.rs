@@ -48,7 +48,6 @@ pub enum Fold {
     Empty,
     /// They are shown.
     Open,
-    /// They are folded.
     Closed,
     /// There are more than are shown.
     Cut,

@@ -165,7 +165,6 @@ pub(crate) fn state_sign(theme: &Theme, state: SeatState) -> StateSign {
 pub(crate) struct SeatChange {
     /// Whether it joins; else it leaves.
     pub joins: bool,
-    /// The round from which on.
     pub round: u32,
     /// Whether the run has switched the flag; else that is pending.
     pub is_switched: bool,

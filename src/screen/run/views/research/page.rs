@@ -68,7 +68,6 @@ struct PageLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
     pub note: NoteId,
-    /// The range of the quote, in solids.
     pub solids: Range<usize>,
     /// Index of the line in which it begins.
     line: usize,
