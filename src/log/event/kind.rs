@@ -51,7 +51,7 @@ macro_rules! kinds {
         also { $($also:tt)* }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::schemars::JsonSchema)]
         #[serde(tag = "kind")]
         pub enum $name {
             $(
@@ -74,6 +74,28 @@ macro_rules! kinds {
                 }
             }
         }
+
+        const _: () = {
+            type Kinds = $name;
+
+            /// The same variants, each read straight from a line whose kind is known.
+            #[derive(::serde::Deserialize)]
+            #[serde(remote = "Kinds")]
+            enum Fields {
+                $(
+                    #[serde(rename = $kind)]
+                    $variant $({ $($fields_of)* })? $(( $($parts)* ))?,
+                )*
+            }
+
+            impl $name {
+                /// Reads the fields of a kind from the line of its event; `None` if it has another name.
+                pub(crate) fn read(kind: &str, line: &str) -> Option<::serde_json::Result<Self>> {
+                    let is_known = Self::NAMES.contains(&kind);
+                    is_known.then(|| Fields::deserialize($crate::log::event::named::Named { kind, line }))
+                }
+            }
+        };
     };
 }
 

@@ -12,6 +12,7 @@ pub mod failure;
 pub mod head;
 pub mod id;
 pub mod kind;
+pub(super) mod named;
 pub mod purpose;
 pub mod question;
 pub mod redact;
@@ -172,18 +173,16 @@ impl Event {
         if let Some(other) = head.v.filter(|version| *version != SCHEMA_VERSION) {
             return Err(LineError::OtherVersion(other));
         }
-        let known = match PatternFact::read(&head.kind, line) {
-            Some(fact) => fact.map(EventKind::Pattern),
-            None => serde_json::from_str(line),
-        };
-        let kind = match known.map_err(|error| error.to_string()) {
-            Ok(kind) => kind,
-            Err(why) if why.starts_with(TOO_LONG) => {
+        let known = EventKind::read(&head.kind, line)
+            .or_else(|| Some(PatternFact::read(&head.kind, line)?.map(EventKind::Pattern)));
+        let kind = match known.map(|kind| kind.map_err(|error| error.to_string())) {
+            Some(Ok(kind)) => kind,
+            Some(Err(why)) if why.starts_with(TOO_LONG) => {
                 // The place in the line tells a reader nothing.
                 let why = why.split(" at line ").next().unwrap_or_default();
                 return Err(LineError::LongName(why.to_owned()));
             }
-            Err(_) => {
+            _ => {
                 let mut fields: Map<String, Value> = serde_json::from_str(line)?;
                 for taken in ["v", "seq", "at_us", "span", "kind"] {
                     fields.shift_remove(taken);

@@ -116,21 +116,13 @@ impl PatternFact {
 
     /// Reads the fact of this name; `None` if no pattern has one.
     pub(crate) fn read(name: &str, line: &str) -> Option<serde_json::Result<Self>> {
-        Some(if CollaborationFact::NAMES.contains(&name) {
-            serde_json::from_str(line).map(Self::Collaboration)
-        } else if OrchestratorFact::NAMES.contains(&name) {
-            serde_json::from_str(line).map(Self::Orchestrator)
-        } else if AgentFact::NAMES.contains(&name) {
-            serde_json::from_str(line).map(Self::Agents)
-        } else if ResearchFact::NAMES.contains(&name) {
-            serde_json::from_str(line).map(Self::Research)
-        } else if RouterFact::NAMES.contains(&name) {
-            serde_json::from_str(line).map(Self::Router)
-        } else if ObservedFact::NAMES.contains(&name) {
-            serde_json::from_str(line).map(Self::Observed)
-        } else {
-            return None;
-        })
+        let agents = || AgentFact::read(name, line).map(|it| it.map(Self::Agents));
+        let table = || CollaborationFact::read(name, line).map(|it| it.map(Self::Collaboration));
+        let tasks = || OrchestratorFact::read(name, line).map(|it| it.map(Self::Orchestrator));
+        let research = || ResearchFact::read(name, line).map(|it| it.map(Self::Research));
+        let router = || RouterFact::read(name, line).map(|it| it.map(Self::Router));
+        let observed = || ObservedFact::read(name, line).map(|it| it.map(Self::Observed));
+        table().or_else(tasks).or_else(agents).or_else(research).or_else(router).or_else(observed)
     }
 
     /// The fact.
@@ -354,8 +346,7 @@ pub trait Plan {
 /// written once.
 ///
 /// `pub enum F in V` is an enum of the pattern whose variant of
-/// [`PatternFact`](self::PatternFact) is `V`. The enum after `read as` is read where the name
-/// is known before the fields; it has the same variants, and no value.
+/// [`PatternFact`](self::PatternFact) is `V`.
 macro_rules! facts {
     (
         $(#[$meta:meta])*
@@ -367,7 +358,7 @@ macro_rules! facts {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::schemars::JsonSchema)]
         #[serde(tag = "kind")]
         pub enum $name {
             $(
@@ -398,6 +389,28 @@ macro_rules! facts {
                 }
             }
         }
+
+        const _: () = {
+            type Kinds = $name;
+
+            /// The same variants, each read straight from a line whose kind is known.
+            #[derive(::serde::Deserialize)]
+            #[serde(remote = "Kinds")]
+            enum Fields {
+                $(
+                    #[serde(rename = $kind)]
+                    $variant $({ $($fields_of)* })? $(( $($parts)* ))?,
+                )*
+            }
+
+            impl $name {
+                /// Reads the fields of a kind from the line of its event; `None` if it has another name.
+                pub(crate) fn read(kind: &str, line: &str) -> Option<::serde_json::Result<Self>> {
+                    let is_known = Self::NAMES.contains(&kind);
+                    is_known.then(|| Fields::deserialize($crate::log::event::named::Named { kind, line }))
+                }
+            }
+        };
 
         impl From<$name> for $crate::log::event::EventKind {
             fn from(fact: $name) -> Self {
