@@ -27,6 +27,7 @@ use crate::pattern::PatternLive;
 use crate::run::{AskingRules, RunContext, RunSettings, Session, model_tool, replay};
 use crate::scenario::Scenario;
 use crate::scenario::check::instant;
+use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::{InDoubt, Price};
 
 impl Engine {
@@ -62,25 +63,7 @@ impl Engine {
             _ => None,
         };
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
-        let (models, llm, default_timeout): (Models, _, _) = match model {
-            ModelChoice::Scripted { instant } => {
-                let scripted = ScriptedModel::new(Arc::clone(&scenario), instant);
-                (Arc::new(scripted).into(), Arc::clone(&scenario.llm), endpoint::DEFAULT_TIMEOUT)
-            }
-            ModelChoice::Recorded(recorded, _) => {
-                (recorded.into(), Arc::clone(&scenario.llm), endpoint::DEFAULT_TIMEOUT)
-            }
-            ModelChoice::Live(models, timeout) => {
-                (models.with_own(tools.agents()), scenario.llm_live(), timeout)
-            }
-            ModelChoice::Agents => {
-                let models = match tools.agents() {
-                    [] => Arc::new(ScriptedModel::new(Arc::clone(&scenario), false)).into(),
-                    [(_, first), ..] => Models::from(Arc::clone(first)).with_own(tools.agents()),
-                };
-                (models, scenario.llm_live(), endpoint::DEFAULT_TIMEOUT)
-            }
-        };
+        let (models, llm, default_timeout) = chosen_models(model, &scenario, &tools);
         let is_observed = scenario.pattern.get().is_observed();
         let label = if is_observed { ModelLabel::Observed } else { models.label() };
         let live = matches!(label, ModelLabel::Live { .. });
@@ -100,16 +83,7 @@ impl Engine {
         let before = recorded.as_ref().or(answered_by.as_deref());
         let asking = AskingRules::new(&scenario, live, before);
         let bounds = self.shared.settings.log;
-        // The events that a resumed run begins with are stored already.
-        let mut stored = Seq(0);
-        let bus = match (recording, &fork) {
-            (Some(recording), Some(fork)) => Bus::forked(recording, fork.at.clone()),
-            (Some(recording), None) => {
-                stored = Seq(recording.events().len() as u64);
-                Bus::resumed(recording)
-            }
-            (None, _) => Bus::with_limits(bounds),
-        };
+        let (bus, stored) = opened_log(recording, fork.as_ref(), bounds);
         // Both readers begin before a window can drop what a resumed log begins with.
         let first = (bounds != LogLimits::default()).then(|| bus.reader(Seq(0)));
         let keeper = self.shared.keeper.as_ref().filter(|_| is_kept);
@@ -202,15 +176,11 @@ impl Engine {
         let head = build_head(&scenario, begun);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         context.tools().watch(&bus);
-        for text in warnings(&scenario, live, instant.then_some(default_timeout)) {
-            bus.publish(SpanId::RUN, EventKind::Warning { text });
+        let mut warnings = warnings(&scenario, live, instant.then_some(default_timeout));
+        if recorded.is_some() {
+            warnings.extend(own_limits(&context));
         }
-        for tool in context.tools().iter().filter(|it| it.shared && recorded.is_some()) {
-            let text = format!(
-                "the tool {} is shared by runs; this run, which continues a recorded one, has \
-                 a breaker, a queue and limits of its own",
-                tool.guard.name()
-            );
+        for text in warnings {
             bus.publish(SpanId::RUN, EventKind::Warning { text });
         }
         apply_schedule(&context, schedule, recorded.is_some());
@@ -245,6 +215,57 @@ impl Engine {
         tokio::spawn(Box::pin(task));
         handle
     }
+}
+
+/// The models of a run, and the tool that calls them: its limits, and its timeout where it has none.
+fn chosen_models(
+    model: ModelChoice,
+    scenario: &Arc<Scenario>,
+    tools: &Toolbox,
+) -> (Models, Arc<CallPolicy>, Duration) {
+    let scripted = |instant| Arc::new(ScriptedModel::new(Arc::clone(scenario), instant)).into();
+    let (scripted_limits, timeout) = (Arc::clone(&scenario.llm), endpoint::DEFAULT_TIMEOUT);
+    match model {
+        ModelChoice::Scripted { instant } => (scripted(instant), scripted_limits, timeout),
+        ModelChoice::Recorded(recorded, _) => (recorded.into(), scripted_limits, timeout),
+        ModelChoice::Live(models, timeout) => {
+            (models.with_own(tools.agents()), scenario.llm_live(), timeout)
+        }
+        ModelChoice::Agents => {
+            let models = match tools.agents() {
+                [] => scripted(false),
+                [(_, first), ..] => Models::from(Arc::clone(first)).with_own(tools.agents()),
+            };
+            (models, scenario.llm_live(), timeout)
+        }
+    }
+}
+
+/// The log of a run, and the first of its events that is not stored yet: a resumed run begins with stored ones.
+fn opened_log(
+    recording: Option<Recording>,
+    fork: Option<&ForkOrigin>,
+    bounds: LogLimits,
+) -> (Bus, Seq) {
+    match (recording, fork) {
+        (Some(recording), Some(fork)) => (Bus::forked(recording, fork.at.clone()), Seq(0)),
+        (Some(recording), None) => {
+            let stored = Seq(recording.events().len() as u64);
+            (Bus::resumed(recording), stored)
+        }
+        (None, _) => (Bus::with_limits(bounds), Seq(0)),
+    }
+}
+
+/// A warning for each tool that other runs share, and a continued run does not.
+fn own_limits(context: &RunContext) -> impl Iterator<Item = String> {
+    context.tools().iter().filter(|tool| tool.shared).map(|tool| {
+        format!(
+            "the tool {} is shared by runs; this run, which continues a recorded one, has a breaker, a queue \
+             and limits of its own",
+            tool.guard.name()
+        )
+    })
 }
 
 /// The positions of the flags at the start.

@@ -114,9 +114,9 @@ impl GatewayCall {
         };
         let mut open = OpenCall { bus, span, attempts: 0, open: true };
         let mut admitted = false;
-        if let Some(approval) = scope.approval(span) {
+        if let Some(asked) = scope.asks_before(span) {
             // Boxed because it is rare: otherwise the future of every call would be larger.
-            let approved = Box::pin(approve(scope, guard, span, approval)).await;
+            let approved = Box::pin(wait_for_approval(scope, guard, span, asked)).await;
             match approved {
                 Ok(()) => admitted = true,
                 Err(not_made) => {
@@ -259,19 +259,19 @@ enum NotMade {
 
 /// Waits until the call is approved, once the caller admits its first attempt. If the breaker refuses
 /// that attempt, nobody is asked, and the call is not made.
-async fn approve(
+async fn wait_for_approval(
     scope: &dyn CallScope,
     guard: &Guard,
     call: SpanId,
-    approval: BoxFuture<'_, Result<(), Denial>>,
+    asked: BoxFuture<'_, Result<(), Denial>>,
 ) -> Result<(), NotMade> {
     let turn = CallTurn::of(scope.bus(), call);
     turn.wait().await;
     if let Some(admitted) = scope.admit(1) {
         admitted.await.map_err(|reason| NotMade::Denied(Denial { reason, text: None }))?;
     }
-    let mut approval = Some(approval);
-    while let Some(asked) = approval.take() {
+    let mut open = Some(asked);
+    while let Some(asked) = open.take() {
         if let Some(refusal) = guard.refusal(turn) {
             return Err(NotMade::Refused(refusal));
         }
@@ -279,7 +279,7 @@ async fn approve(
         // The answer counts for an attempt that is not recorded only if it is about the same call.
         turn.wait().await;
         if scope.withdraw_approval_if_changed() {
-            approval = scope.approval(call);
+            open = scope.asks_before(call);
         }
     }
     Ok(())

@@ -102,7 +102,7 @@ pub trait CallScope: Send + Sync {
     }
     /// Whether the call must be approved: awaited once, before the first attempt. `None`: nobody has
     /// to be asked.
-    fn approval(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
+    fn asks_before(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
         let _ = call;
         None
     }

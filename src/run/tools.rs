@@ -116,15 +116,15 @@ impl RunContext {
             }),
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };
-        let (approval, last) = (Mutex::default(), LastProgress::default());
+        let (approved, last) = (Mutex::default(), LastProgress::default());
         let counts = self.questions.scenario().tool(ask.tool).and_then(|spec| spec.fixture());
         let counts = counts.is_some_and(|fixture| fixture.counts_calls());
         let nth =
             if counts { self.count_equal_call(ask.tool, canonical_text(&ask.args)) } else { 1 };
-        let scope = ToolCallScope { cx: self, ask: &ask, approval, last, nth };
+        let scope = ToolCallScope { cx: self, ask: &ask, approved, last, nth };
         let asked = ToolCallee { scope: &scope, guarded: &guarded, sent: OnceLock::new() };
         let mut made = call.make(&scope, &guarded.guard, &asked).await?;
-        made.changed = scope.approval().as_ref().and_then(|(_, ended)| ended.changed_text());
+        made.changed = scope.approved().as_ref().and_then(|(_, ended)| ended.changed_text());
         Ok(made)
     }
 }
@@ -150,8 +150,8 @@ fn canonical_text(args: &Map<String, Value>) -> String {
 struct ToolCallScope<'a> {
     cx: &'a RunContext,
     ask: &'a ToolCallRequest<'a>,
-    /// The question about the call, and its answer.
-    approval: Mutex<Option<(Question, Ended)>>,
+    /// The question after which the call was approved, and its answer.
+    approved: Mutex<Option<(Question, Ended)>>,
     last: LastProgress,
     /// How often the run has made the same call, this time included.
     nth: u32,
@@ -159,7 +159,7 @@ struct ToolCallScope<'a> {
 
 impl ToolCallScope<'_> {
     /// Asks whether the call may be made, if somebody has to be asked.
-    async fn approve(&self, call: SpanId) -> Result<(), Denial> {
+    async fn decide(&self, call: SpanId) -> Result<(), Denial> {
         let Self { cx, ask, .. } = self;
         let Some(spec) = cx.questions.scenario().tool(ask.tool) else { return Ok(()) };
         let agent = ask.purpose.agent().map(|agent| Arc::<str>::from(agent.as_str()));
@@ -227,7 +227,7 @@ impl ToolCallScope<'_> {
                 }
                 match &ended.answered.answer {
                     Answer::Approve { .. } => {
-                        *self.approval() = Some((asked_for, ended));
+                        *self.approved() = Some((asked_for, ended));
                         Ok(())
                     }
                     _ => denied(ended.denial_text()),
@@ -236,13 +236,13 @@ impl ToolCallScope<'_> {
         }
     }
 
-    fn approval(&self) -> MutexGuard<'_, Option<(Question, Ended)>> {
-        self.approval.lock().unwrap_or_else(PoisonError::into_inner)
+    fn approved(&self) -> MutexGuard<'_, Option<(Question, Ended)>> {
+        self.approved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The arguments that were approved, or those of the request.
     fn args(&self) -> Arc<Map<String, Value>> {
-        match &*self.approval() {
+        match &*self.approved() {
             Some((_, Ended { answered, .. })) => match &answered.answer {
                 Answer::Approve { args: Some(args) } => args
                     .as_object()
@@ -292,10 +292,10 @@ impl CallScope for ToolCallScope<'_> {
         Box::pin(self.cx.settle_doubt((self.ask.parent, attempt), tool, args, decision))
     }
 
-    fn approval(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
+    fn asks_before(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
         let is_listing = self.ask.purpose == Purpose::ListTools;
         let may_ask = !is_listing && self.cx.questions.may_ask_about(self.ask.tool);
-        may_ask.then(|| self.approve(call).boxed())
+        may_ask.then(|| self.decide(call).boxed())
     }
 
     fn changed_key(&self) -> Option<String> {
@@ -308,7 +308,7 @@ impl CallScope for ToolCallScope<'_> {
         let changed = |(question, ended): &mut (Question, Ended)| {
             questions.withdraw_if_changed(question, ended)
         };
-        self.approval().take_if(changed).is_some()
+        self.approved().take_if(changed).is_some()
     }
 
     fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
@@ -440,7 +440,7 @@ impl ToolCallee<'_> {
                 Err(failed) => failed,
             };
             // An approval is for one request.
-            if request > ask.client_retries || self.scope.approval().is_some() {
+            if request > ask.client_retries || self.scope.approved().is_some() {
                 return Err(failed);
             }
             request += 1;
