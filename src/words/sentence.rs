@@ -219,68 +219,17 @@ fn fill<'a>(
     words: Option<&'a dyn Narrate>,
 ) {
     match &event.kind {
-        // Headless text has its own first and last line.
-        EventKind::RunStarted(head) => {
-            it.text = run_started_text(head, words).into();
-        }
-        EventKind::RunClosed(closed) => {
-            let success = closed.reason.is_success();
-            let role = if success { StyleRole::Done } else { StyleRole::Failed };
-            it.set(role, run_closed_text(run, closed, words));
-            if let Some(cause) = run.stop_cause() {
-                it.with_detail(cause.to_string());
-            }
-        }
-        EventKind::Pausing { by, .. } => {
-            it.set(StyleRole::Paused, by.phrase());
-        }
-        EventKind::Paused { at } => {
-            let text = match at.is_empty() {
-                true => "while people are asked".to_owned(),
-                false => format!("before {}", places(at, PLACES)),
-            };
-            it.set(StyleRole::Paused, text).as_run(Glyph::Paused, "paused");
-        }
-        EventKind::Resumed { by, paused_ms } => {
-            let text = format!("after {}, {}", took_ms(*paused_ms), by.phrase());
-            it.set(StyleRole::Paused, text).as_run(None, "resumed");
-        }
-        EventKind::RunResumed { by, downtime_ms, events } => {
-            let stored = format::count_noun(*events, "stored event");
-            let down = took_ms(*downtime_ms);
-            it.set(
-                StyleRole::Paused,
-                format!("from {stored}, stopped for {down}, {}", by.phrase()),
-            )
-            .as_run(None, "resumed");
-        }
-        EventKind::CommandTaken { command, by, .. } => {
-            it.set(StyleRole::Paused, format!("{by} {}", command_words(command))).as_run(None, "");
-        }
-        EventKind::RunForked { by, parent, at, .. } => {
-            let reused = run.tally.reused.map_or_else(String::new, |reused| {
-                format!("; its first {} are reused", format::count_noun(reused.events, "event"))
-            });
-            let text = format!("from {parent} before {}, {}{reused}", place(at), by.phrase());
-            it.set(StyleRole::Paused, text).as_run(None, "forked");
-        }
-        EventKind::Stepped { step, boundary, paused_ms } => {
-            let far = match step {
-                StepSize::Boundary => "to the next boundary",
-                StepSize::Round => "to the next round",
-            };
-            let (past, paused) = (place(boundary), took_ms(*paused_ms));
-            it.set(StyleRole::Paused, format!("past {past}, {far}, paused for {paused}"));
-        }
-        EventKind::BreakpointChanged { at, set } => {
-            let what = if *set { "set before" } else { "removed before" };
-            it.set(StyleRole::Paused, format!("{what} {}", place(at)));
-        }
-        EventKind::FlagChanged { flag, on, by, boundary } => {
-            let position = if *on { "off to on" } else { "on to off" };
-            let text = format!("{position} from {}, {}", place(boundary), by.phrase());
-            it.set(StyleRole::Flag, text).about(flag.as_str()).as_sign(Glyph::Flag, "flag");
-        }
+        EventKind::RunStarted(_)
+        | EventKind::RunClosed(_)
+        | EventKind::Pausing { .. }
+        | EventKind::Paused { .. }
+        | EventKind::Resumed { .. }
+        | EventKind::RunResumed { .. }
+        | EventKind::CommandTaken { .. }
+        | EventKind::RunForked { .. }
+        | EventKind::Stepped { .. }
+        | EventKind::BreakpointChanged { .. }
+        | EventKind::FlagChanged { .. } => fill_run(it, event, run, words),
         EventKind::CallStarted(call) => {
             let size: usize = call.prompt.messages.iter().map(|said| said.content.len()).sum();
             it.about(subject_name(Some(&call.purpose), words));
@@ -336,41 +285,10 @@ fn fill<'a>(
             it.set(StyleRole::Failed, failure_name(failed.class, failed.status))
                 .with_detail(failed.text.as_str());
         }
-        // The answer follows, and says what the rule has decided.
-        EventKind::QuestionAsked(asked) if asked.by_rule => {
-            it.text = question::about(&asked.subject);
-        }
-        EventKind::QuestionAsked(asked) => {
-            it.set(StyleRole::NeedsYou, question::asked_text(asked))
-                .with_detail(asked.why.as_deref().unwrap_or_default())
-                .as_sign(Glyph::NeedsYou, "asks");
-        }
-        // A fallback is no answer of a person.
-        EventKind::QuestionAnswered(answered) if answered.by == AnsweredBy::Nobody => {
-            let refused = matches!(answered.answer, Answer::Deny { .. } | Answer::Stop);
-            let (role, glyph) = match refused {
-                true => (StyleRole::Refused, Glyph::Refused),
-                false => (StyleRole::Retry, Glyph::Alert),
-            };
-            it.set(role, question::answered_text(event, answered, run)).as_sign(glyph, "no answer");
-        }
-        EventKind::QuestionAnswered(answered) => {
-            let refused = matches!(answered.answer, Answer::Deny { .. } | Answer::Stop);
-            let (role, glyph) = match refused {
-                true => (StyleRole::Refused, Glyph::Refused),
-                false => (StyleRole::Done, Glyph::Done),
-            };
-            it.set(role, question::answered_text(event, answered, run))
-                .with_detail(answered.answer.text().unwrap_or_default())
-                .as_sign(glyph, "answer");
-        }
-        EventKind::QuestionWithdrawn { why, .. } => {
-            it.set(StyleRole::Off, question::withdrawn_text(event, *why, run))
-                .as_sign(Glyph::Off, "withdrawn");
-        }
-        EventKind::ApprovalWithdrawn { by, .. } => {
-            it.set(StyleRole::Paused, by.phrase()).as_run(None, "approval withdrawn");
-        }
+        EventKind::QuestionAsked(_)
+        | EventKind::QuestionAnswered(_)
+        | EventKind::QuestionWithdrawn { .. }
+        | EventKind::ApprovalWithdrawn { .. } => fill_question(it, event, run),
         EventKind::RequestAdapted { model, parameter } => {
             let text = format!("{model} does not accept {parameter}; retried without it");
             it.set(StyleRole::Retry, text).as_sign(Glyph::Retry, "adapted");
@@ -439,6 +357,122 @@ fn fill<'a>(
         | EventKind::LimitsChanged { .. }
         | EventKind::FaultInjected { .. }
         | EventKind::FaultRemoved { .. } => fill_tool_sentence(it, &event.kind),
+    }
+}
+
+/// The words for how a run begins, pauses, goes on and ends, and for what people change in it.
+fn fill_run<'a>(
+    it: &mut Sentence<'a>,
+    event: &'a Event,
+    run: &'a RunFold,
+    words: Option<&'a dyn Narrate>,
+) {
+    match &event.kind {
+        // Headless text has its own first and last line.
+        EventKind::RunStarted(head) => {
+            it.text = run_started_text(head, words).into();
+        }
+        EventKind::RunClosed(closed) => {
+            let success = closed.reason.is_success();
+            let role = if success { StyleRole::Done } else { StyleRole::Failed };
+            it.set(role, run_closed_text(run, closed, words));
+            if let Some(cause) = run.stop_cause() {
+                it.with_detail(cause.to_string());
+            }
+        }
+        EventKind::Pausing { by, .. } => {
+            it.set(StyleRole::Paused, by.phrase());
+        }
+        EventKind::Paused { at } => {
+            let text = match at.is_empty() {
+                true => "while people are asked".to_owned(),
+                false => format!("before {}", places(at, PLACES)),
+            };
+            it.set(StyleRole::Paused, text).as_run(Glyph::Paused, "paused");
+        }
+        EventKind::Resumed { by, paused_ms } => {
+            let text = format!("after {}, {}", took_ms(*paused_ms), by.phrase());
+            it.set(StyleRole::Paused, text).as_run(None, "resumed");
+        }
+        EventKind::RunResumed { by, downtime_ms, events } => {
+            let stored = format::count_noun(*events, "stored event");
+            let down = took_ms(*downtime_ms);
+            it.set(
+                StyleRole::Paused,
+                format!("from {stored}, stopped for {down}, {}", by.phrase()),
+            )
+            .as_run(None, "resumed");
+        }
+        EventKind::CommandTaken { command, by, .. } => {
+            it.set(StyleRole::Paused, format!("{by} {}", command_words(command))).as_run(None, "");
+        }
+        EventKind::RunForked { by, parent, at, .. } => {
+            let reused = run.tally.reused.map_or_else(String::new, |reused| {
+                format!("; its first {} are reused", format::count_noun(reused.events, "event"))
+            });
+            let text = format!("from {parent} before {}, {}{reused}", place(at), by.phrase());
+            it.set(StyleRole::Paused, text).as_run(None, "forked");
+        }
+        EventKind::Stepped { step, boundary, paused_ms } => {
+            let far = match step {
+                StepSize::Boundary => "to the next boundary",
+                StepSize::Round => "to the next round",
+            };
+            let (past, paused) = (place(boundary), took_ms(*paused_ms));
+            it.set(StyleRole::Paused, format!("past {past}, {far}, paused for {paused}"));
+        }
+        EventKind::BreakpointChanged { at, set } => {
+            let what = if *set { "set before" } else { "removed before" };
+            it.set(StyleRole::Paused, format!("{what} {}", place(at)));
+        }
+        EventKind::FlagChanged { flag, on, by, boundary } => {
+            let position = if *on { "off to on" } else { "on to off" };
+            let text = format!("{position} from {}, {}", place(boundary), by.phrase());
+            it.set(StyleRole::Flag, text).about(flag.as_str()).as_sign(Glyph::Flag, "flag");
+        }
+        _ => {}
+    }
+}
+
+/// The words for a question to a person, and for how it ends.
+fn fill_question<'a>(it: &mut Sentence<'a>, event: &'a Event, run: &'a RunFold) {
+    match &event.kind {
+        // The answer follows, and says what the rule has decided.
+        EventKind::QuestionAsked(asked) if asked.by_rule => {
+            it.text = question::about(&asked.subject);
+        }
+        EventKind::QuestionAsked(asked) => {
+            it.set(StyleRole::NeedsYou, question::asked_text(asked))
+                .with_detail(asked.why.as_deref().unwrap_or_default())
+                .as_sign(Glyph::NeedsYou, "asks");
+        }
+        // A fallback is no answer of a person.
+        EventKind::QuestionAnswered(answered) if answered.by == AnsweredBy::Nobody => {
+            let refused = matches!(answered.answer, Answer::Deny { .. } | Answer::Stop);
+            let (role, glyph) = match refused {
+                true => (StyleRole::Refused, Glyph::Refused),
+                false => (StyleRole::Retry, Glyph::Alert),
+            };
+            it.set(role, question::answered_text(event, answered, run)).as_sign(glyph, "no answer");
+        }
+        EventKind::QuestionAnswered(answered) => {
+            let refused = matches!(answered.answer, Answer::Deny { .. } | Answer::Stop);
+            let (role, glyph) = match refused {
+                true => (StyleRole::Refused, Glyph::Refused),
+                false => (StyleRole::Done, Glyph::Done),
+            };
+            it.set(role, question::answered_text(event, answered, run))
+                .with_detail(answered.answer.text().unwrap_or_default())
+                .as_sign(glyph, "answer");
+        }
+        EventKind::QuestionWithdrawn { why, .. } => {
+            it.set(StyleRole::Off, question::withdrawn_text(event, *why, run))
+                .as_sign(Glyph::Off, "withdrawn");
+        }
+        EventKind::ApprovalWithdrawn { by, .. } => {
+            it.set(StyleRole::Paused, by.phrase()).as_run(None, "approval withdrawn");
+        }
+        _ => {}
     }
 }
 

@@ -11,7 +11,8 @@ use super::spans::Spans;
 use super::tool_row::{BreakerMove, CallMark, HISTORY, ToolRow};
 use crate::base::name::ToolName;
 use crate::log::event::kind::{
-    BreakerStage, CallStarted, FailureClass, FallbackKind, StepState, ToolHead,
+    AttemptFailed, BreakerStage, CallStarted, FailureClass, FallbackKind, Reply, StepState,
+    ToolHead,
 };
 use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
@@ -209,79 +210,9 @@ impl Tools {
                 self.progress.remove(&event.span);
                 self.undecided.remove(&event.span);
             }
-            EventKind::AttemptAnswered(reply) => {
-                let took = spans.get(event.span).map_or(Duration::ZERO, |it| it.duration(event.at));
-                let started = spans.opened_by(event.span).unwrap_or_default();
-                let Some(row) = self.row_of_attempt(event.span, spans) else { return };
-                row.in_flight = row.in_flight.saturating_sub(1);
-                row.tally.good += 1;
-                row.failures = 0;
-                row.timeline.count_attempt(at, true);
-                row.record_level(at);
-                let slow = match row.head.limits.breaker.and_then(|it| it.window?.slow_call_ms) {
-                    Some(_) => reply.slow,
-                    None => took > Duration::from_millis(row.head.limits.timeout_ms / 2),
-                };
-                row.mark(if slow { CallMark::Slow } else { CallMark::Good });
-                row.count_in_window(started, false, reply.slow, event.at);
-            }
-            EventKind::AttemptFailed(failed) => {
-                let started = spans.opened_by(event.span).unwrap_or_default();
-                let call = spans.get(event.span).map(|span| span.parent);
-                let Some(row) = self.row_of_attempt(event.span, spans) else { return };
-                row.in_flight = row.in_flight.saturating_sub(1);
-                row.record_level(at);
-                if failed.class != FailureClass::Cancelled && failed.adapted.is_none() {
-                    row.last_failure = Some(failed.text.as_str().into());
-                }
-                if failed.class.is_failure_of_tool(failed.status) {
-                    row.tally.bad += 1;
-                    row.failures += 1;
-                    row.timeline.count_attempt(at, false);
-                    row.mark(CallMark::Bad);
-                    let by_call = row.counts_calls() && row.breaker != BreakerStage::HalfOpen;
-                    match call.filter(|_| by_call && row.window.is_some()) {
-                        Some(call) => {
-                            self.undecided.insert(call, (started, failed.slow));
-                        }
-                        None if failed.adapted.is_some() => {}
-                        None => row.count_in_window(started, true, failed.slow, event.at),
-                    }
-                } else {
-                    row.mark(CallMark::NotCounted);
-                }
-            }
-            EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by, counted } => {
-                let Some(row) = self.named(tool) else { return };
-                let opens = |stage| matches!(stage, BreakerStage::Open | BreakerStage::Held);
-                if opens(*to) && !opens(row.breaker) {
-                    row.tally.openings += 1;
-                }
-                let before = std::mem::replace(&mut row.breaker, *to);
-                row.change_window(before, *why, event.seq);
-                row.record_level(at);
-                row.since = event.at;
-                row.until = open_for_ms
-                    .map(|ms| Elapsed(event.at.0.saturating_add(ms.saturating_mul(1_000))));
-                if *to == BreakerStage::Closed {
-                    row.failures = 0;
-                }
-                if row.history.len() == HISTORY {
-                    row.history.pop_front();
-                }
-                row.history.push_back(BreakerMove {
-                    at: event.at,
-                    seq: event.seq,
-                    to: *to,
-                    why: *why,
-                    by: *by,
-                    opened_by: match to {
-                        BreakerStage::Open if by.is_none() => row.last_failure.clone(),
-                        _ => None,
-                    },
-                    counted: *counted,
-                });
-            }
+            EventKind::AttemptAnswered(reply) => self.attempt_answered(reply, event, at, spans),
+            EventKind::AttemptFailed(failed) => self.attempt_failed(failed, event, at, spans),
+            EventKind::BreakerChanged { .. } => self.breaker_changed(event, at),
             EventKind::ResultIgnored { tool, .. } => {
                 if let Some(row) = self.named(tool) {
                     row.tally.stale += 1;
@@ -310,6 +241,93 @@ impl Tools {
                 }
             }
         }
+    }
+
+    fn attempt_answered(&mut self, reply: &Reply, event: &Event, at: Elapsed, spans: &Spans) {
+        let took = spans.get(event.span).map_or(Duration::ZERO, |it| it.duration(event.at));
+        let started = spans.opened_by(event.span).unwrap_or_default();
+        let Some(row) = self.row_of_attempt(event.span, spans) else { return };
+        row.in_flight = row.in_flight.saturating_sub(1);
+        row.tally.good += 1;
+        row.failures = 0;
+        row.timeline.count_attempt(at, true);
+        row.record_level(at);
+        let slow = match row.head.limits.breaker.and_then(|it| it.window?.slow_call_ms) {
+            Some(_) => reply.slow,
+            None => took > Duration::from_millis(row.head.limits.timeout_ms / 2),
+        };
+        row.mark(if slow { CallMark::Slow } else { CallMark::Good });
+        row.count_in_window(started, false, reply.slow, event.at);
+    }
+
+    fn attempt_failed(
+        &mut self,
+        failed: &AttemptFailed,
+        event: &Event,
+        at: Elapsed,
+        spans: &Spans,
+    ) {
+        let started = spans.opened_by(event.span).unwrap_or_default();
+        let call = spans.get(event.span).map(|span| span.parent);
+        let Some(row) = self.row_of_attempt(event.span, spans) else { return };
+        row.in_flight = row.in_flight.saturating_sub(1);
+        row.record_level(at);
+        if failed.class != FailureClass::Cancelled && failed.adapted.is_none() {
+            row.last_failure = Some(failed.text.as_str().into());
+        }
+        if failed.class.is_failure_of_tool(failed.status) {
+            row.tally.bad += 1;
+            row.failures += 1;
+            row.timeline.count_attempt(at, false);
+            row.mark(CallMark::Bad);
+            let by_call = row.counts_calls() && row.breaker != BreakerStage::HalfOpen;
+            match call.filter(|_| by_call && row.window.is_some()) {
+                Some(call) => {
+                    self.undecided.insert(call, (started, failed.slow));
+                }
+                None if failed.adapted.is_some() => {}
+                None => row.count_in_window(started, true, failed.slow, event.at),
+            }
+        } else {
+            row.mark(CallMark::NotCounted);
+        }
+    }
+
+    fn breaker_changed(&mut self, event: &Event, at: Elapsed) {
+        let EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by, counted } =
+            &event.kind
+        else {
+            return;
+        };
+        let Some(row) = self.named(tool) else { return };
+        let opens = |stage| matches!(stage, BreakerStage::Open | BreakerStage::Held);
+        if opens(*to) && !opens(row.breaker) {
+            row.tally.openings += 1;
+        }
+        let before = std::mem::replace(&mut row.breaker, *to);
+        row.change_window(before, *why, event.seq);
+        row.record_level(at);
+        row.since = event.at;
+        row.until =
+            open_for_ms.map(|ms| Elapsed(event.at.0.saturating_add(ms.saturating_mul(1_000))));
+        if *to == BreakerStage::Closed {
+            row.failures = 0;
+        }
+        if row.history.len() == HISTORY {
+            row.history.pop_front();
+        }
+        row.history.push_back(BreakerMove {
+            at: event.at,
+            seq: event.seq,
+            to: *to,
+            why: *why,
+            by: *by,
+            opened_by: match to {
+                BreakerStage::Open if by.is_none() => row.last_failure.clone(),
+                _ => None,
+            },
+            counted: *counted,
+        });
     }
 
     /// A span of another program: a call of a tool or a model is one attempt.
