@@ -113,6 +113,28 @@ pub fn matches_on_patterns(tree: &Tree) -> Vec<(String, usize)> {
     found
 }
 
+/// The accessors of one pattern's projection. Those of agents, which three patterns share, and of observed runs
+/// are no patterns.
+const ACCESSORS: &[&str] = &["collaboration", "orchestrator", "research", "router"];
+
+/// How often each file asks a run for the projection of one pattern, without the registry of projections and a
+/// pattern's own folders: as good as a match.
+pub fn accessors_of_patterns(tree: &Tree) -> Vec<(String, usize)> {
+    let own = |file: &File| file.module.iter().any(|part| PATTERNS.contains(&part.as_str()));
+    let mut found = Vec::new();
+    for file in tree.files.iter().filter(|it| !REGISTRIES.contains(&it.path.as_str()) && !own(it)) {
+        let mut words = Vec::new();
+        flat(&file.tokens, &mut words);
+        let calls =
+            words.windows(2).filter(|pair| pair[0] == "." && ACCESSORS.contains(&pair[1].as_str()));
+        match calls.count() {
+            0 => {}
+            count => found.push((file.path.clone(), count)),
+        }
+    }
+    found
+}
+
 /// Type names that are used more than once in a folder of the top level, with the files.
 pub fn duplicate_types(tree: &Tree) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -123,6 +145,14 @@ pub fn duplicate_types(tree: &Tree) -> BTreeMap<String, Vec<String>> {
                 Item::Enum(it) => &it.ident,
                 Item::Trait(it) => &it.ident,
                 Item::Type(it) => &it.ident,
+                Item::Macro(it) => {
+                    let names = names_in(&it.mac.tokens);
+                    let folder = path.split('/').next().unwrap_or_default();
+                    for name in names {
+                        found.entry(format!("{folder}/{name}")).or_default().push(path.to_owned());
+                    }
+                    continue;
+                }
                 Item::Mod(it) => {
                     if let Some((_, inner)) = &it.content {
                         add(inner, path, found);
@@ -142,6 +172,13 @@ pub fn duplicate_types(tree: &Tree) -> BTreeMap<String, Vec<String>> {
     found.values_mut().for_each(Vec::dedup);
     found.retain(|_, files| files.len() > 1);
     found
+}
+
+/// The types that a macro such as `record!` makes: what follows `struct` and `enum` at its top.
+fn names_in(tokens: &TokenStream) -> Vec<String> {
+    let words: Vec<String> = tokens.clone().into_iter().map(|token| token.to_string()).collect();
+    let makes = words.windows(2).filter(|pair| pair[0] == "struct" || pair[0] == "enum");
+    makes.map(|pair| pair[1].clone()).collect()
 }
 
 /// The public items that can be reached from the root of the library: types, functions, constants and

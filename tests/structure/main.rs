@@ -39,6 +39,13 @@ fn counts_stay_below_their_ceilings() {
         matches.iter().map(|(_, count)| count).sum(),
         MATCHES,
     ));
+    let accessors = accessors_of_patterns(&tree);
+    println!("accessors of patterns: {accessors:#?}");
+    table.push((
+        "accessors of patterns outside their places".into(),
+        accessors.iter().map(|(_, count)| count).sum(),
+        ACCESSORS,
+    ));
     table.push(("public items".into(), public_items(&tree), PUBLIC_ITEMS));
     let duplicates = duplicate_types(&tree);
     println!("type names used more than once in a folder: {duplicates:#?}");
@@ -57,7 +64,6 @@ fn counts_stay_below_their_ceilings() {
         short.len(),
         tree.files.len() * SHORT_FILES_PERCENT / 100,
     ));
-    table.push(("files".into(), tree.files.len(), FILES));
     table.push(("test binaries".into(), test_binaries(), BINARIES));
     println!("\n| count | now | ceiling |\n| --- | --: | --: |");
     for (what, now, ceiling) in &table {
@@ -70,11 +76,11 @@ fn counts_stay_below_their_ceilings() {
 
 // The ceilings. Lower a ceiling when you get below it.
 const MATCHES: usize = 0;
+const ACCESSORS: usize = 0;
 const PUBLIC_ITEMS: usize = 280;
 const DUPLICATE_TYPES: usize = 0;
 const LONG_FILES: usize = 0;
 const SHORT_FILES_PERCENT: usize = 5;
-const FILES: usize = 573;
 const BINARIES: usize = 5;
 
 /// A longer name is not read in a list of tests, and not typed as a filter.

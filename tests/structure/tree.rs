@@ -52,11 +52,14 @@ impl Tree {
         tree
     }
 
-    /// The files that a file names in its code: once each, without itself.
+    /// The files that a file names in its code: once each, without itself. For a name that a module re-exports
+    /// from another one it is both.
     pub fn named_by(&self, at: usize) -> Vec<usize> {
         let paths = self.paths(at, false);
-        let mut named: Vec<usize> =
-            paths.iter().filter_map(|path| self.resolve(path)).filter(|to| *to != at).collect();
+        let written = paths.iter().filter_map(|path| self.deepest(path));
+        let written = written.map(|deepest| self.by_module[deepest]);
+        let resolved = paths.iter().filter_map(|path| self.resolve(path));
+        let mut named: Vec<usize> = written.chain(resolved).filter(|to| *to != at).collect();
         named.sort_unstable();
         named.dedup();
         named
@@ -70,13 +73,17 @@ impl Tree {
         found.into_iter().map(|(_, path)| path).collect()
     }
 
+    /// The deepest module in a path. The root does not count: a path that leads nowhere else is of another crate.
+    fn deepest<'p>(&self, path: &'p [String]) -> Option<&'p [String]> {
+        let ends = (1..=path.len()).rev();
+        ends.map(|end| &path[..end]).find(|part| self.by_module.contains_key(*part))
+    }
+
     /// The file that a path leads to: the deepest module in it, or the one that a re-export names.
     fn resolve(&self, path: &[String]) -> Option<usize> {
-        // The root does not count: a path that leads nowhere else is of another crate.
-        let deepest =
-            (1..=path.len()).rev().find(|end| self.by_module.contains_key(&path[..*end]))?;
-        let mut at = self.by_module[&path[..deepest]];
-        if let Some(name) = path.get(deepest) {
+        let deepest = self.deepest(path)?;
+        let mut at = self.by_module[deepest];
+        if let Some(name) = path.get(deepest.len()) {
             // A re-export may name another one.
             for _ in 0..4 {
                 match self.reexports.get(&(at, name.clone())) {

@@ -13,8 +13,7 @@ use crate::log::world::agents::{
     AgentRow, AgentsFold, HANDED_OVER, HopKind, HopState, LineKind, ResultEnd, TranscriptLine,
 };
 use crate::log::world::{RunFold, SpanKind};
-use crate::pattern::agents::policy::TRANSFER;
-use crate::scenario::spec::tool::ToolCall;
+use crate::scenario::spec::tool::{TRANSFER, ToolCall};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::headless::{SAID_CHARS, signed_line, with_model};

@@ -237,13 +237,13 @@ record! {
         /// The level if no rule holds.
         otherwise: NonBlankString = needed,
         /// The rules, the most severe first.
-        rules: BoundedList<RuleTable, 0, 100> = default(BoundedList(Vec::new())),
+        rules: BoundedList<LevelRuleTable, 0, 100> = default(BoundedList(Vec::new())),
     }
 }
 
 record! {
     /// A rule of the level.
-    struct RuleTable => {
+    struct LevelRuleTable => {
         /// The level of the aggregate if this rule holds.
         level: NonBlankString = needed,
         /// The condition: CEL over the sections, failed_tasks, and the inputs in `echo`. A result
