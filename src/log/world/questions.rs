@@ -446,7 +446,8 @@ mod tests {
     use super::*;
 
     fn apply(questions: &mut Questions, at_ms: u64, kind: Value) {
-        let kind = serde_json::from_value(kind).expect("an event");
+        let name = kind["kind"].as_str().expect("a kind");
+        let kind = EventKind::read(name, &kind.to_string()).expect("known").expect("an event");
         let (seq, at) = (Seq(0), Elapsed(at_ms * 1_000));
         let event = Event { seq, at, span: SpanId::RUN, kind };
         questions.apply(&event, SpendingLimits::default());
