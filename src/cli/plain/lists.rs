@@ -6,8 +6,8 @@ use super::PlainLoop;
 use super::answers::{how_to_answer, question_name, question_text};
 use super::tell::state_text;
 use crate::base::visible::visible_within;
+use crate::log::event::RunId;
 use crate::log::event::kind::{QuestionAsked, Subject};
-use crate::log::event::{RunId, World};
 use crate::scenario::read::suggest_name;
 use crate::screen::by_word::ByWord;
 use crate::screen::home::history::ListedRun;
@@ -19,6 +19,7 @@ use crate::screen::windows::flags::what_would_change;
 use crate::screen::windows::members::{MembersRow, is_entry, is_member, member_rows};
 use crate::words::badges::{age_text, run_result, run_state};
 use crate::words::format;
+use crate::words::patterns::words_of;
 use crate::words::question::{about, named_asker};
 use crate::words::readable::top_text;
 
@@ -337,7 +338,7 @@ fn question_lines_of(page: &RunPage, asked: &QuestionAsked) -> Vec<String> {
             let goal = world.head.as_ref().map(|head| head.goal.to_string()).unwrap_or_default();
             lines.extend(goal.lines().map(|line| format!("goal: {line}")));
             lines.extend(facts_of(page));
-            lines.extend(said_before(world));
+            lines.extend(words_of(world).map(|words| words.said_before()).unwrap_or_default());
             lines
         }
         // Its line says what is asked.
@@ -345,7 +346,7 @@ fn question_lines_of(page: &RunPage, asked: &QuestionAsked) -> Vec<String> {
             let goal = world.head.as_ref().map(|head| head.goal.to_string()).unwrap_or_default();
             let mut lines: Vec<String> = goal.lines().map(|line| format!("goal: {line}")).collect();
             lines.extend(facts_of(page));
-            lines.extend(said_before(world));
+            lines.extend(words_of(world).map(|words| words.said_before()).unwrap_or_default());
             lines
         }
         _ => Vec::new(),
@@ -371,32 +372,6 @@ fn facts_of(page: &RunPage) -> Vec<String> {
     let facts = page.launch().and_then(|launch| launch.scenario.facts.as_object());
     let facts = facts.into_iter().flatten();
     facts.map(|(name, value)| format!("fact {name}: {}", value_line(value))).collect()
-}
-
-/// What the others said in the rounds that have closed, the last one last.
-fn said_before(world: &World) -> Vec<String> {
-    let Some(table) = world.collaboration() else { return Vec::new() };
-    let closed: Vec<_> = table.rounds.iter().filter(|round| round.closed.is_some()).collect();
-    let mut lines = Vec::new();
-    for round in closed.iter().skip(closed.len().saturating_sub(2)) {
-        for from in round.contributions() {
-            let is_brief = table.plan.share.is_stances();
-            let said = if is_brief { String::new() } else { format!(". {}", from.summary) };
-            let (round, who, stance) = (round.number, &from.agent, from.stance.word());
-            let sure = from.confidence;
-            lines.push(format!("round {round}, {who}: {stance}, confidence {sure}{said}"));
-            let actions = from.actions.iter().filter(|_| !is_brief);
-            lines.extend(actions.map(|action| format!("  proposes: {action}")));
-        }
-        let conflicts: Vec<_> = round.conflicts.iter().map(|it| it.phrase()).collect();
-        if !conflicts.is_empty() {
-            lines.push(format!("round {}, conflicts: {}", round.number, conflicts.join("; ")));
-        }
-    }
-    if lines.is_empty() {
-        lines.push("what others say in a round is shown when the round closes".to_owned());
-    }
-    lines
 }
 
 /// A value in one line: a text without quotes.

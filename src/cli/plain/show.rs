@@ -13,13 +13,7 @@ use crate::base::visible::visible;
 use crate::cli::picture::Moment;
 use crate::host::recorded::{RecordedRun, fork_places};
 use crate::log::event::kind::{Asks, BreakerStage};
-use crate::log::event::{BoundaryId, Elapsed, EventKind, Seq, World};
-use crate::log::facts::collaboration::Contribution;
-use crate::log::world::agents::{AgentState, AgentsFold, HopKind, HopState};
-use crate::log::world::collaboration::Collaboration;
-use crate::log::world::orchestrator::{Orchestrator, TaskState};
-use crate::log::world::research::Research;
-use crate::log::world::router::Router;
+use crate::log::event::{BoundaryId, Elapsed, EventKind, Seq};
 use crate::log::world::tool_row::ToolRow;
 use crate::scenario::read::suggest_name;
 use crate::screen::by_word::ByWord;
@@ -38,11 +32,7 @@ use crate::words::closing::closing;
 use crate::words::format;
 use crate::words::format::time_in_run;
 use crate::words::glyph::Glyphs;
-use crate::words::patterns::collaboration::{decision_or_next, seat_badge};
-use crate::words::patterns::orchestrator::{state_word, task_cause};
-use crate::words::patterns::research::source::{age_text, source_state, trust};
-use crate::words::patterns::router::route_state;
-use crate::words::patterns::words_of;
+use crate::words::patterns::{PatternPane, words_of};
 use crate::words::sentence::sentence;
 use crate::words::tool_sentence::breaker_state;
 
@@ -56,7 +46,13 @@ const ROWS: u16 = 300;
 const LISTED: usize = 20;
 /// What every run can show besides its panes.
 const ALSO: [&str; 3] = ["outcome", "report", "status"];
-const PANES: [Pane; 4] = [Pane::First, Pane::Second, Pane::Third, Pane::Fourth];
+/// The panes of a view, and how a pattern calls them.
+const PANES: [(Pane, PatternPane); 4] = [
+    (Pane::First, PatternPane::First),
+    (Pane::Second, PatternPane::Second),
+    (Pane::Third, PatternPane::Third),
+    (Pane::Fourth, PatternPane::Fourth),
+];
 
 impl PlainLoop {
     /// The names of what can be shown.
@@ -84,72 +80,51 @@ impl PlainLoop {
             }
             _ => {}
         }
-        let number = lower.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        // The name of an item follows that of its pane.
-        let begins = |name: &str| {
-            let rest = lower.strip_prefix(name)?;
-            (rest.is_empty() || rest.starts_with(' ')).then(|| what[name.len()..].trim().to_owned())
+        let (pane, item) = pane_named(page, what)?;
+        let Some(rows) = rows_of(page, &pane, page.drawn_to(self.now())) else {
+            return self.drawn(page, &pane, &item);
         };
-        let named = panes(page).filter_map(|it| begins(&it.0).map(|item| (it, item)));
-        let found = named
-            .max_by_key(|((name, ..), _)| name.len())
-            .or_else(|| panes(page).nth(number?).map(|it| (it, String::new())));
-        let Some(((name, is_own, pane), item)) = found else {
-            let names = names(page);
-            let known = names.iter().map(String::as_str);
-            return Err(format!(
-                "nothing to show is called {what}: {}",
-                suggest_name(&lower, known)
-            ));
-        };
-        if let Some(rows) = rows_of(page, &name, page.drawn_to(self.now())) {
-            let wanted = item.to_lowercase();
-            let rows: Vec<String> =
-                rows.into_iter().filter(|row| row.to_lowercase().contains(&wanted)).collect();
-            return match rows.is_empty() {
-                true if item.is_empty() => Err(format!("{name}: nothing yet")),
-                true => Err(format!("no line of {name} has {item}")),
-                false => Ok(rows.join("\n")),
-            };
+        let wanted = item.to_lowercase();
+        let rows: Vec<String> =
+            rows.into_iter().filter(|row| row.to_lowercase().contains(&wanted)).collect();
+        match rows.is_empty() {
+            true if item.is_empty() => Err(format!("{}: nothing yet", pane.name)),
+            true => Err(format!("no line of {} has {item}", pane.name)),
+            false => Ok(rows.join("\n")),
         }
+    }
+
+    /// A pane that is text on the screen, too, with this item of the first pane selected.
+    fn drawn(&self, page: &RunPage, wanted: &NamedPane, item: &str) -> Result<String, String> {
+        let NamedPane { name, is_own, pane, .. } = wanted;
         let mut views = PageViews::default();
         views.own.follow(&page.world().pattern);
         let area = Rect::new(0, 0, COLS, ROWS);
         let areas = views.areas(page, area);
-        let items = if is_own { items_of(page) } else { tool_names(page) };
-        let selected = match item.as_str() {
+        let own = words_of(page.shown()).filter(|_| *is_own).and_then(|words| words.items());
+        let items = own.unwrap_or_else(|| tool_names(page));
+        let selected = match item {
             "" => None,
-            item => Some(
-                items
-                    .iter()
-                    .position(|(_, known)| known.eq_ignore_ascii_case(item.trim_start_matches('#')))
-                    .ok_or_else(|| {
-                        let known = items.iter().map(|(_, name)| name.as_str());
-                        match item.trim_start_matches('#').parse::<u32>() {
-                            Ok(_) => format!("no {name} {item}: there are {}", items.len()),
-                            Err(_) => format!("no {name} {item}: {}", suggest_name(item, known)),
-                        }
-                    })?,
-            ),
+            item => Some(place_of(&items, item).map_err(|why| format!("no {name} {item}: {why}"))?),
         };
-        let view = if is_own { views.own_view_mut() } else { &mut views.tools as &mut dyn View };
+        let view = if *is_own { views.own_view_mut() } else { &mut views.tools as &mut dyn View };
         let at = PaneAt { pane: Pane::First, areas: &areas };
-        if let Some((steps, _)) = selected.and_then(|at| items.get(at)) {
+        if let Some(steps) = selected {
             view.on_move(page, at, Action::Top);
-            (0..*steps).for_each(|_| view.on_move(page, at, Action::Down));
+            (0..steps).for_each(|_| view.on_move(page, at, Action::Down));
         }
         view.refresh(page);
         let cx = DrawContext { now: self.now(), theme: &self.theme, glyphs: Glyphs::new(true) };
         let mut cells = Buffer::empty(area);
-        view.pane(page, pane, &cx, area, &mut cells);
+        view.pane(page, *pane, &cx, area, &mut cells);
         let text = without_gaps(&picture::text(&cells));
         let head = match selected.and_then(|at| items.get(at)) {
-            Some((_, item)) => Some(format!("{name} {item}")),
+            Some(item) => Some(format!("{name} {item}")),
             // What the second pane is about is in its title.
-            None if pane == Pane::Second && !is_own => {
+            None if *pane == Pane::Second && !is_own => {
                 views.tools.tool(page).map(|tool| format!("{name} {}", tool.name()))
             }
-            None if pane == Pane::Second => Some(view.title(page, pane, &cx, area).text),
+            None if *pane == Pane::Second => Some(view.title(page, *pane, &cx, area).text),
             None => None,
         };
         match text {
@@ -449,39 +424,80 @@ enum WantedBoundary {
     Number(usize),
 }
 
-/// The panes of a run with their names, and whether they are those of its pattern; those of its tools follow.
-fn panes(page: &RunPage) -> impl Iterator<Item = (String, bool, Pane)> {
+/// A pane that `show` prints.
+struct NamedPane {
+    name: String,
+    /// Whether it is in the view of the run's own pattern; else in that of its tools.
+    is_own: bool,
+    pane: Pane,
+    /// The same for the pattern; `None`: it shows the tools.
+    of_pattern: Option<PatternPane>,
+}
+
+/// The panes of a run's pattern; those of its tools follow.
+fn panes(page: &RunPage) -> impl Iterator<Item = NamedPane> {
     let mut views = PageViews::default();
     views.own.follow(&page.world().pattern);
     let own = views.shown().tabs().map(str::to_lowercase);
     let tools = views.tools.tabs().map(str::to_lowercase);
     let twice = own.clone();
-    let own = own.into_iter().zip(PANES).map(move |(name, pane)| (name, true, pane));
-    let tools = tools.into_iter().zip(PANES).map(move |(name, pane)| (name, false, pane));
-    own.chain(tools.filter(move |(name, ..)| !twice.contains(name)))
-}
-
-/// The items of the first pane of a pattern: how many steps from the first row, and the name.
-fn items_of(page: &RunPage) -> Vec<(usize, String)> {
-    let world = page.shown();
-    let names: Vec<String> = if let Some(table) = world.collaboration() {
-        table.plan.sequence.iter().map(ToString::to_string).collect()
-    } else if let Some(orchestrator) = world.orchestrator() {
-        let tasks = orchestrator.tasks.iter().map(|row| row.task.id.to_string());
-        std::iter::once("plan".to_owned()).chain(tasks).collect()
-    } else if let Some(research) = world.research() {
-        (1..=research.sources.len()).map(|number| number.to_string()).collect()
-    } else if let Some(router) = world.router() {
-        router.plan.routes.iter().map(|route| route.agent.to_string()).collect()
-    } else {
-        return tool_names(page);
+    let is_about_tools = views.is_about_tools();
+    let named = |names: [String; 4], is_own| {
+        names.into_iter().zip(PANES).map(move |(name, (pane, place))| {
+            let of_pattern = (is_own && !is_about_tools).then_some(place);
+            NamedPane { name, is_own, pane, of_pattern }
+        })
     };
-    names.into_iter().enumerate().collect()
+    named(own, true).chain(named(tools, false).filter(move |pane| !twice.contains(&pane.name)))
 }
 
-fn tool_names(page: &RunPage) -> Vec<(usize, String)> {
-    let rows = listed_tools(page.shown()).into_iter();
-    rows.map(|row| row.name().to_string()).enumerate().collect()
+/// The pane that a line names or numbers, and the name of an item that follows.
+fn pane_named(page: &RunPage, what: &str) -> Result<(NamedPane, String), String> {
+    let lower = what.to_lowercase();
+    let begins = |name: &str| {
+        let rest = lower.strip_prefix(name)?;
+        (rest.is_empty() || rest.starts_with(' ')).then(|| what[name.len()..].trim().to_owned())
+    };
+    let named = panes(page).filter_map(|pane| begins(&pane.name).map(|item| (pane, item)));
+    let number = lower.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    named
+        .max_by_key(|(pane, _)| pane.name.len())
+        .or_else(|| panes(page).nth(number?).map(|pane| (pane, String::new())))
+        .ok_or_else(|| {
+            let names = names(page);
+            let guess = suggest_name(&lower, names.iter().map(String::as_str));
+            format!("nothing to show is called {what}: {guess}")
+        })
+}
+
+fn tool_names(page: &RunPage) -> Vec<String> {
+    listed_tools(page.shown()).iter().map(|row| row.name().to_string()).collect()
+}
+
+/// The place of an item, by its name.
+fn place_of(items: &[String], item: &str) -> Result<usize, String> {
+    let name = item.trim_start_matches('#');
+    let place = items.iter().position(|known| known.eq_ignore_ascii_case(name));
+    place.ok_or_else(|| match name.parse::<u32>() {
+        Ok(_) => format!("there are {}", items.len()),
+        Err(_) => suggest_name(item, items.iter().map(String::as_str)),
+    })
+}
+
+/// The rows of a pane that is a picture on the screen, each as one sentence; `None`: it is text there, too.
+fn rows_of(page: &RunPage, pane: &NamedPane, now: Elapsed) -> Option<Vec<String>> {
+    let world = page.shown();
+    if let Some(place) = pane.of_pattern {
+        return words_of(world)?.rows(place, world);
+    }
+    let tools = listed_tools(world);
+    let line: fn(&ToolRow, Elapsed) -> String = match pane.pane {
+        Pane::First => tool_line,
+        Pane::Third => |row, _| bulkhead_line(row),
+        Pane::Fourth => |row, _| retries_line(row),
+        Pane::Second | Pane::Events => return None,
+    };
+    Some(tools.into_iter().map(|row| line(row, now)).collect())
 }
 
 /// The event of the last model call of a seat or an agent, by its number.
@@ -494,105 +510,6 @@ fn last_call_of(page: &RunPage, name: &str) -> Option<u32> {
     };
     let event = shown.rev().find(is_own)?;
     u32::try_from(event.seq.0 + 1).ok()
-}
-
-/// The rows of a pane that is a picture on the screen, each as one sentence; `None`: it is text there, too.
-fn rows_of(page: &RunPage, name: &str, now: Elapsed) -> Option<Vec<String>> {
-    let world = page.shown();
-    match name {
-        "round table" => world.collaboration().map(seat_lines),
-        "stances" => world.collaboration().map(stance_lines),
-        "breakers" => Some(listed_tools(world).iter().map(|row| tool_line(row, now)).collect()),
-        "bulkheads" => Some(listed_tools(world).iter().map(|row| bulkhead_line(row)).collect()),
-        "retries" => Some(listed_tools(world).iter().map(|row| retries_line(row)).collect()),
-        "agents" => world.agents().map(agent_lines),
-        "hops" => world.agents().map(|agents| hop_lines(agents, world)),
-        "sources" => world.research().map(source_lines),
-        "routes" => world.router().map(|router| route_lines(router, world)),
-        "waterfall" => world.orchestrator().map(|tasks| task_lines(tasks, world)),
-        "slots" => world.orchestrator().map(|tasks| {
-            let waiting = tasks.count(TaskState::Waiting);
-            let retrying = tasks.count(TaskState::Retrying);
-            vec![format!(
-                "{} of {} slots in use, {waiting} tasks wait, {retrying} retry; {} of {} tasks have ended, {} dispatches",
-                tasks.running, tasks.max_parallel, tasks.ended(), tasks.tasks.len(), tasks.dispatches,
-            )]
-        }),
-        _ => None,
-    }
-}
-
-/// A contribution in one sentence.
-fn stance_text(contribution: &Contribution) -> String {
-    format!("{}, confidence {}", contribution.stance.word(), contribution.confidence)
-}
-
-fn seat_lines(table: &Collaboration) -> Vec<String> {
-    let Some(round) = table.current() else {
-        return table.plan.sequence.iter().map(|role| format!("{role}: not asked yet")).collect();
-    };
-    let mut lines: Vec<String> = round
-        .seats
-        .iter()
-        .enumerate()
-        .map(|(seat, it)| {
-            let state = match (&it.contribution, seat_badge(it.state).word) {
-                (Some(said), "accepted") => stance_text(said),
-                (Some(said), state) => format!("{state}, {}", stance_text(said)),
-                (None, state) => state.to_owned(),
-            };
-            let before = table.seat_before(round.number, seat);
-            let before = before.and_then(|it| it.contribution.as_ref());
-            let before = before
-                .filter(|_| table.stance_changed(round.number, seat))
-                .map(|it| format!(" (was {})", it.stance.word()));
-            let said = it.contribution.as_ref().map(|it| format!(". {}", it.summary));
-            let detail = it.detail.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
-            format!(
-                "{}, round {}: {state}{}{detail}{}",
-                it.role,
-                round.number,
-                before.unwrap_or_default(),
-                said.unwrap_or_default(),
-            )
-        })
-        .collect();
-    let conflicts: Vec<_> = round.conflicts.iter().map(|it| it.phrase()).collect();
-    let conflicts = if conflicts.is_empty() {
-        String::new()
-    } else {
-        format!("; conflicts: {}", conflicts.join(", "))
-    };
-    let state = match round.closed {
-        Some(_) => {
-            let by = round.decided_by.as_ref();
-            decision_or_next(&table.plan, round.number, round.decision, by)
-        }
-        None => format!("{} of {} accepted", round.contributions().count(), round.asked_seats()),
-    };
-    let most = table.plan.budget.max_rounds;
-    lines.push(format!("round {} of {most}: {state}{conflicts}", round.number));
-    lines
-}
-
-fn stance_lines(table: &Collaboration) -> Vec<String> {
-    let seats = table.plan.sequence.iter().enumerate();
-    seats
-        .map(|(seat, role)| {
-            let rounds = table.rounds.iter().filter_map(|round| {
-                let it = round.seats.get(seat)?;
-                let text = match &it.contribution {
-                    Some(said) => stance_text(said),
-                    None => seat_badge(it.state).word.to_owned(),
-                };
-                Some(format!("round {} {text}", round.number))
-            });
-            let rounds: Vec<String> = rounds.collect();
-            let said =
-                if rounds.is_empty() { "not asked yet".to_owned() } else { rounds.join("; ") };
-            format!("{role}: {said}")
-        })
-        .collect()
 }
 
 /// The state of a tool in one sentence.
@@ -653,121 +570,13 @@ fn retries_line(row: &ToolRow) -> String {
     )
 }
 
-fn agent_lines(agents: &AgentsFold) -> Vec<String> {
-    let in_control = agents.in_control.as_ref();
-    let rows = agents.agents.iter();
-    rows.map(|row| {
-        let state = match row.state {
-            AgentState::Idle => "unused",
-            AgentState::Running => "at work",
-            AgentState::Done => "done",
-            AgentState::Failed => "failed",
-            AgentState::Cancelled => "cancelled",
-        };
-        let turns = format::count_noun(row.turns.into(), "turn");
-        let (calls, time) = (row.calls, duration_text(row.work_time));
-        let control = if in_control == Some(&row.name) { ", in control" } else { "" };
-        let calls = format::count_noun(calls.into(), "model call");
-        format!("{}: {state}{control}, {turns}, {calls}, {time} at work", row.name)
-    })
-    .collect()
-}
-
-fn hop_lines(agents: &AgentsFold, world: &World) -> Vec<String> {
-    let progress = &world.progress;
-    agents
-        .hops
-        .iter()
-        .enumerate()
-        .map(|(at, hop)| {
-            let from = hop.from.as_ref().map_or("the user", |from| from.as_str());
-            let what = match (hop.kind, &hop.state) {
-                (HopKind::Start, _) => format!("starts with {}", hop.to),
-                (HopKind::Handoff, HopState::Refused(_)) => {
-                    format!("{from} may not hand over to {}", hop.to)
-                }
-                (HopKind::Handoff, _) => format!("{from} hands over to {}", hop.to),
-                (HopKind::Consult, _) => format!("{from} consults {}", hop.to),
-            };
-            let state = match &hop.state {
-                HopState::Running => "at work".to_owned(),
-                HopState::Done => "answered".to_owned(),
-                HopState::HandedOver => "handed over".to_owned(),
-                HopState::Degraded { reason, .. } => format!("fallback: {}", reason.phrase()),
-                HopState::Failed(reason) => format!("failed: {}", reason.phrase()),
-                HopState::Refused(_) => "refused".to_owned(),
-            };
-            let took = hop.until.map(|until| {
-                format!(" after {}", duration_text(progress.active_between(hop.at, until)))
-            });
-            let message = hop.message.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
-            let time = time_in_run(progress.run_time(hop.at));
-            let (number, took) = (at + 1, took.unwrap_or_default());
-            let line = format!("hop {number} at {time}: {what}, {state}{took}{message}");
-            line.split_whitespace().collect::<Vec<_>>().join(" ")
-        })
-        .collect()
-}
-
-fn source_lines(research: &Research) -> Vec<String> {
-    let plan = &research.plan;
-    let sources = research.sources.iter();
-    sources
-        .map(|row| {
-            let mut parts = vec![source_state(row).into_owned()];
-            parts.extend(trust(row, plan).map(|it| format!("trust {it}")));
-            let age = age_text(row, plan);
-            parts.extend((!age.is_empty()).then(|| format!("age {}", age.replace(" d", " days"))));
-            parts.extend(row.found.score.map(|it| format!("score {it}")));
-            format!("source {}: {}, {}: {}", row.no, row.title(), row.address(), parts.join(", "))
-        })
-        .collect()
-}
-
-fn route_lines(router: &Router, world: &World) -> Vec<String> {
-    let routes = router.plan.routes.iter();
-    routes
-        .map(|route| {
-            let claimed = router.proposed.as_ref().and_then(|it| it.confidence_in(&route.agent));
-            let claimed = claimed.map(|it| format!("confidence {it} claimed"));
-            let state = route_state(router, &route.agent, &world.run);
-            let parts: Vec<String> =
-                claimed.into_iter().chain((!state.is_empty()).then(|| state.to_string())).collect();
-            match parts.is_empty() {
-                true => format!("{}: no claim", route.agent),
-                false => format!("{}: {}", route.agent, parts.join(", ")),
-            }
-        })
-        .collect()
-}
-
-fn task_lines(orchestrator: &Orchestrator, world: &World) -> Vec<String> {
-    let tasks = orchestrator.tasks.iter();
-    tasks
-        .map(|row| {
-            let took = row.opened.zip(row.closed).map(|(opened, closed)| {
-                format!(" after {}", duration_text(world.progress.active_between(opened, closed)))
-            });
-            let attempts = format::count_noun(row.attempts_used.into(), "attempt");
-            let cause = task_cause(row).map(|cause| format!(": {cause}")).unwrap_or_default();
-            format!(
-                "{} {}: {}{}, {attempts}{cause}",
-                row.task.id,
-                row.task.worker,
-                state_word(row.state),
-                took.unwrap_or_default(),
-            )
-        })
-        .collect()
-}
-
 fn has_pane(page: &RunPage, name: &str) -> bool {
-    panes(page).any(|(pane, ..)| pane == name)
+    panes(page).any(|pane| pane.name == name)
 }
 
 /// The names of all that `show` takes.
 fn names(page: &RunPage) -> Vec<String> {
-    let mut names: Vec<String> = panes(page).map(|(name, ..)| name).collect();
+    let mut names: Vec<String> = panes(page).map(|pane| pane.name).collect();
     for name in ALSO {
         if !names.iter().any(|it| it == name) {
             names.push(name.to_owned());

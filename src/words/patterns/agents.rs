@@ -5,12 +5,14 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::log::event::kind::{Purpose, Reply};
 use crate::log::event::{Event, EventKind, SpanId};
 use crate::log::facts::agents::{AgentFact, LoopGuard, MissingResult, RosterChange};
 use crate::log::world::agents::{
-    AgentRow, AgentsFold, HANDED_OVER, HopKind, HopState, LineKind, ResultEnd, TranscriptLine,
+    AgentRow, AgentState, AgentsFold, HANDED_OVER, HopKind, HopState, LineKind, ResultEnd,
+    TranscriptLine,
 };
 use crate::log::world::{RunFold, SpanKind};
 use crate::scenario::spec::tool::{TRANSFER, ToolCall};
@@ -314,6 +316,64 @@ pub fn add_event(kind: &EventKind, to: &mut StyledText) {
 fn add_loop_guard(guard: &LoopGuard, to: &mut StyledText) {
     to.field("handoffs", guard.handoffs.to_string());
     to.field("distinct", format!("{} of the last {}", guard.distinct_agents, guard.window));
+}
+
+/// The agents, a line for each.
+pub(super) fn agent_rows(agents: &AgentsFold) -> Vec<String> {
+    let in_control = agents.in_control.as_ref();
+    let rows = agents.agents.iter();
+    rows.map(|row| {
+        let state = match row.state {
+            AgentState::Idle => "unused",
+            AgentState::Running => "at work",
+            AgentState::Done => "done",
+            AgentState::Failed => "failed",
+            AgentState::Cancelled => "cancelled",
+        };
+        let turns = format::count_noun(row.turns.into(), "turn");
+        let (calls, time) = (row.calls, duration_text(row.work_time));
+        let control = if in_control == Some(&row.name) { ", in control" } else { "" };
+        let calls = format::count_noun(calls.into(), "model call");
+        format!("{}: {state}{control}, {turns}, {calls}, {time} at work", row.name)
+    })
+    .collect()
+}
+
+/// The hops, a line for each.
+pub(super) fn hop_rows(agents: &AgentsFold, run: &RunFold) -> Vec<String> {
+    let progress = &run.progress;
+    agents
+        .hops
+        .iter()
+        .enumerate()
+        .map(|(at, hop)| {
+            let from = hop.from.as_ref().map_or("the user", |from| from.as_str());
+            let what = match (hop.kind, &hop.state) {
+                (HopKind::Start, _) => format!("starts with {}", hop.to),
+                (HopKind::Handoff, HopState::Refused(_)) => {
+                    format!("{from} may not hand over to {}", hop.to)
+                }
+                (HopKind::Handoff, _) => format!("{from} hands over to {}", hop.to),
+                (HopKind::Consult, _) => format!("{from} consults {}", hop.to),
+            };
+            let state = match &hop.state {
+                HopState::Running => "at work".to_owned(),
+                HopState::Done => "answered".to_owned(),
+                HopState::HandedOver => "handed over".to_owned(),
+                HopState::Degraded { reason, .. } => format!("fallback: {}", reason.phrase()),
+                HopState::Failed(reason) => format!("failed: {}", reason.phrase()),
+                HopState::Refused(_) => "refused".to_owned(),
+            };
+            let took = hop.until.map(|until| {
+                format!(" after {}", duration_text(progress.active_between(hop.at, until)))
+            });
+            let message = hop.message.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            let time = format::time_in_run(progress.run_time(hop.at));
+            let (number, took) = (at + 1, took.unwrap_or_default());
+            let line = format!("hop {number} at {time}: {what}, {state}{took}{message}");
+            line.split_whitespace().collect::<Vec<_>>().join(" ")
+        })
+        .collect()
 }
 
 /// Adds the hops of a team: who handed over to or consulted whom.

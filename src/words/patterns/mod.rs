@@ -56,6 +56,15 @@ pub struct Closing {
     pub table: String,
 }
 
+/// The panes of a pattern's view, in the order of their numbers on screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternPane {
+    First,
+    Second,
+    Third,
+    Fourth,
+}
+
 /// What a pattern says about a run. Each method gets what all patterns share of the run's state.
 pub trait Narrate: Projection {
     /// The words that are the same for all runs.
@@ -167,6 +176,22 @@ pub trait Narrate: Projection {
     /// Whether there is a report to export: the answer exists, or the run ended without one.
     fn has_report(&self, _run: &RunFold) -> bool {
         false
+    }
+
+    /// What a pane shows, each row as one sentence, for lines of text in place of a picture. `None`: the pane is text
+    /// on the screen, too.
+    fn rows(&self, _pane: PatternPane, _run: &RunFold) -> Option<Vec<String>> {
+        None
+    }
+
+    /// The names of the items that the first pane lists, in their order. `None`: its items are the tools.
+    fn items(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    /// What was said before, for somebody who has the next word.
+    fn said_before(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// The effects of switching a flag now, one per line; the first says when it takes effect.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::{Closing, Narrate, PatternTerms, Progress, add_end, agents, end_line};
+use super::{Closing, Narrate, PatternPane, PatternTerms, Progress, add_end, agents, end_line};
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::log::event::kind::{Purpose, RunClosed};
@@ -130,6 +130,10 @@ impl Narrate for Observed {
 
     fn closing(&self) -> Closing {
         Closing { answer: None, table: totals_table(self) }
+    }
+
+    fn rows(&self, pane: PatternPane, run: &RunFold) -> Option<Vec<String>> {
+        (pane == PatternPane::Third).then(|| agents::hop_rows(&self.agents, run))
     }
 
     fn longest_subject(&self, _run: &RunFold) -> usize {

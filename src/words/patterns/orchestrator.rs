@@ -6,8 +6,11 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Narrate, PatternTerms, Progress, RunStep, RunStepState, add_stop, end_line};
+use super::{
+    Narrate, PatternPane, PatternTerms, Progress, RunStep, RunStepState, add_stop, end_line,
+};
 use crate::base::name::{FlagName, TaskId};
+use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, SpanId, StopReason};
@@ -225,6 +228,19 @@ impl Narrate for Orchestrator {
 
     fn if_flag(&self, flag: &FlagName, on: bool, run: &RunFold) -> Vec<String> {
         effects(self, flag, on, run)
+    }
+
+    fn rows(&self, pane: PatternPane, run: &RunFold) -> Option<Vec<String>> {
+        match pane {
+            PatternPane::First => Some(task_rows(self, run)),
+            PatternPane::Fourth => Some(vec![slots_text(self)]),
+            PatternPane::Second | PatternPane::Third => None,
+        }
+    }
+
+    fn items(&self) -> Option<Vec<String>> {
+        let tasks = self.tasks.iter().map(|row| row.task.id.to_string());
+        Some(std::iter::once("plan".to_owned()).chain(tasks).collect())
     }
 
     fn longest_subject(&self, _run: &RunFold) -> usize {
@@ -445,6 +461,41 @@ pub(crate) fn effects(
         }
     }
     lines
+}
+
+/// The tasks, a line for each.
+fn task_rows(orchestrator: &Orchestrator, run: &RunFold) -> Vec<String> {
+    let tasks = orchestrator.tasks.iter();
+    tasks
+        .map(|row| {
+            let took = row.opened.zip(row.closed).map(|(opened, closed)| {
+                format!(" after {}", duration_text(run.progress.active_between(opened, closed)))
+            });
+            let attempts = format::count_noun(row.attempts_used.into(), "attempt");
+            let cause = task_cause(row).map(|cause| format!(": {cause}")).unwrap_or_default();
+            format!(
+                "{} {}: {}{}, {attempts}{cause}",
+                row.task.id,
+                row.task.worker,
+                state_word(row.state),
+                took.unwrap_or_default(),
+            )
+        })
+        .collect()
+}
+
+/// The slots and what waits for them.
+fn slots_text(tasks: &Orchestrator) -> String {
+    let waiting = tasks.count(TaskState::Waiting);
+    let retrying = tasks.count(TaskState::Retrying);
+    format!(
+        "{} of {} slots in use, {waiting} tasks wait, {retrying} retry; {} of {} tasks have ended, {} dispatches",
+        tasks.running,
+        tasks.max_parallel,
+        tasks.ended(),
+        tasks.tasks.len(),
+        tasks.dispatches,
+    )
 }
 
 /// Adds the tasks and their results.

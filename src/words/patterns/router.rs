@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::agents::add_hops;
-use super::{Closing, Narrate, PatternTerms, Progress, add_end, agents, end_line};
+use super::{Closing, Narrate, PatternPane, PatternTerms, Progress, add_end, agents, end_line};
 use crate::base::name::{AgentName, FlagName};
 use crate::log::event::Event;
 use crate::log::event::kind::{Purpose, RunClosed};
@@ -172,6 +172,14 @@ impl Narrate for Router {
         effects(self, flag, on, run)
     }
 
+    fn rows(&self, pane: PatternPane, run: &RunFold) -> Option<Vec<String>> {
+        (pane == PatternPane::First).then(|| route_rows(self, run))
+    }
+
+    fn items(&self) -> Option<Vec<String>> {
+        Some(self.plan.routes.iter().map(|route| route.agent.to_string()).collect())
+    }
+
     fn longest_subject(&self, _run: &RunFold) -> usize {
         let agents = self.plan.agents.iter().take(64).map(|agent| columns(agent.name.as_str()));
         agents.chain([columns(CLASSIFY)]).max().unwrap_or(0)
@@ -329,6 +337,24 @@ fn before_proposal(router: &Router, routes: &[&str], on: bool, run: &RunFold) ->
         Some(route) => format!("{names} could not be chosen: {route} would answer instead."),
         None => format!("{names} could not be chosen: the run would stop with no_route."),
     }
+}
+
+/// The routes, a line for each.
+fn route_rows(router: &Router, run: &RunFold) -> Vec<String> {
+    let routes = router.plan.routes.iter();
+    routes
+        .map(|route| {
+            let claimed = router.proposed.as_ref().and_then(|it| it.confidence_in(&route.agent));
+            let claimed = claimed.map(|it| format!("confidence {it} claimed"));
+            let state = route_state(router, &route.agent, run);
+            let parts: Vec<String> =
+                claimed.into_iter().chain((!state.is_empty()).then(|| state.to_string())).collect();
+            match parts.is_empty() {
+                true => format!("{}: no claim", route.agent),
+                false => format!("{}: {}", route.agent, parts.join(", ")),
+            }
+        })
+        .collect()
 }
 
 /// Adds the routes with the confidence that the classifier claims, the decision, and what the agents did.

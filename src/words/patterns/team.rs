@@ -1,6 +1,6 @@
 //! A team or a swarm in words. What is about its agents is in [`agents`].
 
-use super::{Closing, Narrate, PatternTerms, Progress, add_end, agents, end_line};
+use super::{Closing, Narrate, PatternPane, PatternTerms, Progress, add_end, agents, end_line};
 use crate::log::event::Event;
 use crate::log::event::kind::{Purpose, RunClosed};
 use crate::log::world::RunFold;
@@ -107,6 +107,14 @@ impl Narrate for Team {
 
     fn markdown(&self, out: &mut String) {
         agents::add_hops(&self.agents, out);
+    }
+
+    fn rows(&self, pane: PatternPane, run: &RunFold) -> Option<Vec<String>> {
+        match pane {
+            PatternPane::First => Some(agents::hop_rows(&self.agents, run)),
+            PatternPane::Second => Some(agents::agent_rows(&self.agents)),
+            PatternPane::Third | PatternPane::Fourth => None,
+        }
     }
 
     fn longest_subject(&self, _run: &RunFold) -> usize {

@@ -9,7 +9,9 @@ use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use self::source::{age_text, missing_page_reason, source_state, trust};
-use super::{Closing, Narrate, PatternTerms, Progress, RunStep, RunStepState, add_end, end_line};
+use super::{
+    Closing, Narrate, PatternPane, PatternTerms, Progress, RunStep, RunStepState, add_end, end_line,
+};
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::log::event::id::SourceNo;
 use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
@@ -170,6 +172,14 @@ impl Narrate for Research {
 
     fn has_report(&self, run: &RunFold) -> bool {
         self.answered.is_some() || run.progress.closed.is_some()
+    }
+
+    fn rows(&self, pane: PatternPane, _run: &RunFold) -> Option<Vec<String>> {
+        (pane == PatternPane::First).then(|| source::rows(self))
+    }
+
+    fn items(&self) -> Option<Vec<String>> {
+        Some((1..=self.sources.len()).map(|number| number.to_string()).collect())
     }
 
     fn longest_subject(&self, run: &RunFold) -> usize {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::base::time::Day;
 use crate::log::facts::research::skip_phrase;
 use crate::log::facts::research::{Denial, DropReason, ReadingEnd, ResearchPlan};
-use crate::log::world::research::{SourceRow, SourceState};
+use crate::log::world::research::{Research, SourceRow, SourceState};
 use crate::words::format;
 
 /// The state of a source, or why it was rejected, in a few words.
@@ -65,6 +65,22 @@ pub fn age_text(row: &SourceRow, plan: &ResearchPlan) -> String {
 /// kept or the scenario states none; it is then ranked as 1.
 pub fn trust(row: &SourceRow, plan: &ResearchPlan) -> Option<f64> {
     row.trust.filter(|_| plan.source(&row.domain).is_some())
+}
+
+/// The sources, a line for each.
+pub(super) fn rows(research: &Research) -> Vec<String> {
+    let plan = &research.plan;
+    let sources = research.sources.iter();
+    sources
+        .map(|row| {
+            let mut parts = vec![source_state(row).into_owned()];
+            parts.extend(trust(row, plan).map(|it| format!("trust {it}")));
+            let age = age_text(row, plan);
+            parts.extend((!age.is_empty()).then(|| format!("age {}", age.replace(" d", " days"))));
+            parts.extend(row.found.score.map(|it| format!("score {it}")));
+            format!("source {}: {}, {}: {}", row.no, row.title(), row.address(), parts.join(", "))
+        })
+        .collect()
 }
 
 /// Why a source has no page, and what to do about it.

@@ -3,10 +3,14 @@
 //! The rules of that effect are those of the pattern's roster (collaboration source document: read
 //! once a round, right after the boundary `round:N`).
 
+mod rows;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Narrate, PatternTerms, Progress, RunStep, RunStepState, add_end, end_line};
+use super::{
+    Narrate, PatternPane, PatternTerms, Progress, RunStep, RunStepState, add_end, end_line,
+};
 use crate::base::name::{FlagName, RoleName};
 use crate::log::event::kind::{Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, StopReason};
@@ -299,6 +303,22 @@ impl Narrate for Collaboration {
 
     fn if_flag(&self, flag: &FlagName, on: bool, run: &RunFold) -> Vec<String> {
         flag_effects(self, flag, on, run)
+    }
+
+    fn rows(&self, pane: PatternPane, _run: &RunFold) -> Option<Vec<String>> {
+        match pane {
+            PatternPane::First => Some(rows::seats(self)),
+            PatternPane::Third => Some(rows::stances(self)),
+            PatternPane::Second | PatternPane::Fourth => None,
+        }
+    }
+
+    fn items(&self) -> Option<Vec<String>> {
+        Some(self.plan.sequence.iter().map(ToString::to_string).collect())
+    }
+
+    fn said_before(&self) -> Vec<String> {
+        rows::said_before(self)
     }
 
     fn longest_subject(&self, _run: &RunFold) -> usize {
