@@ -86,6 +86,13 @@ pub struct DashboardArgs<'a> {
     pub panic: Option<super::args::PanicPlace>,
 }
 
+impl<'a> DashboardArgs<'a> {
+    /// It opens with a run that starts at once.
+    pub fn of_run(run: &'a RunArgs) -> Self {
+        Self { run: Some(run), ..Self::default() }
+    }
+}
+
 /// Opens the dashboard and returns when the operator leaves it.
 pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> Exit {
     let is_plain = global.is_plain();

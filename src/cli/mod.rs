@@ -73,45 +73,76 @@ pub fn main() -> ExitCode {
     if file.failed() {
         file.config = UserConfig::default();
     }
-    match resolve_theme(&cli, &file, configured) {
-        Ok(theme) => {
-            set_user_config(file.config.clone());
-            use_keys(keys);
-            let (otlp, content) = (cli.global.otlp.as_deref(), cli.global.otlp_content);
-            if otlp.is_some() && !plays_runs(&cli.command) {
-                let why = Refused::new("--otlp: this command plays no run that sends spans");
-                return refuse(&why.help("leave out --otlp"), Exit::Usage).into();
-            }
-            if let Err(why) = traced_runs::use_target(otlp, content) {
-                return refuse(&why, Exit::Usage).into();
-            }
-            let global = Global {
-                configured: file.config.ui.clone(),
-                theme_variable: theme_variable(),
-                ..cli.global
-            };
-            dispatch(Cli { global, ..cli }, theme, &file).into()
-        }
-        Err(exit) => exit.into(),
+    let global = Global {
+        configured: file.config.ui.clone(),
+        theme_variable: theme_variable(),
+        ..cli.global
+    };
+    let needs = Needs::of(cli.command.as_ref(), &global);
+    let theme = match resolve_theme(&global, needs, &file, configured) {
+        Ok(theme) => theme,
+        Err(exit) => return exit.into(),
+    };
+    set_user_config(file.config.clone());
+    use_keys(keys);
+    if global.otlp.is_some() && !needs.sends_spans {
+        let why = Refused::new("--otlp: this command plays no run that sends spans");
+        return refuse(&why.help("leave out --otlp"), Exit::Usage).into();
     }
+    if let Err(why) = traced_runs::use_target(global.otlp.as_deref(), global.otlp_content) {
+        return refuse(&why, Exit::Usage).into();
+    }
+    dispatch(cli.command, needs, &global, theme, &file).into()
 }
 
-/// Whether the runs of a command send spans, or it sends those of a kept run. Tests take simulated time.
-fn plays_runs(command: &Option<CliCommand>) -> bool {
-    match command {
-        None | Some(CliCommand::Tour) => true,
-        Some(CliCommand::Run(args)) => args.repeat.times.is_none() && !args.is_remote(),
-        Some(CliCommand::Watch(_) | CliCommand::Listen(_) | CliCommand::Acp(_)) => true,
-        Some(CliCommand::Mcp(_)) => true,
-        Some(
-            CliCommand::Open(_)
-            | CliCommand::Resume(_)
-            | CliCommand::Fork(_)
-            | CliCommand::Export(_),
-        ) => true,
-        Some(CliCommand::Runner(_)) => true,
-        Some(CliCommand::Attach(_)) => true,
-        Some(_) => false,
+/// What a command needs of the program besides its arguments.
+#[derive(Clone, Copy, Default)]
+struct Needs {
+    /// The dashboard, or plain mode.
+    dashboard: bool,
+    /// Spans are sent: of the runs it plays, or of a kept run. Tests take simulated time.
+    sends_spans: bool,
+    /// The log goes to a file: standard error shows something else, or nothing.
+    log_file: bool,
+    /// It works without the configuration file: it reports its errors itself, or uses nothing of it.
+    no_configuration: bool,
+}
+
+impl Needs {
+    /// The row of each command. `None`: the dashboard at home.
+    fn of(command: Option<&CliCommand>, global: &Global) -> Self {
+        let nothing = Self::default();
+        let plays = Self { sends_spans: true, ..nothing };
+        let dashboard = Self { dashboard: true, log_file: true, ..plays };
+        let Some(command) = command else { return dashboard };
+        match command {
+            CliCommand::Tour | CliCommand::Open(_) | CliCommand::Attach(_) => dashboard,
+            CliCommand::Run(args) if !run::is_headless(args, global) => dashboard,
+            CliCommand::Run(args) => Self {
+                sends_spans: args.repeat.times.is_none() && !args.is_remote(),
+                log_file: args.detach.detached,
+                ..nothing
+            },
+            CliCommand::Watch(args) if !args.is_headless(global) => dashboard,
+            CliCommand::Resume(args) => Self { log_file: args.play.detach.detached, ..plays },
+            CliCommand::Fork(args) => Self { log_file: args.play.detach.detached, ..plays },
+            // A client shows what its agent or server writes to standard error.
+            CliCommand::Acp(_) | CliCommand::Mcp(_) => Self { log_file: true, ..plays },
+            CliCommand::Watch(_)
+            | CliCommand::Listen(_)
+            | CliCommand::Export(_)
+            | CliCommand::Runner(_) => plays,
+            CliCommand::Config(_)
+            | CliCommand::Doctor(_)
+            | CliCommand::Schema(_)
+            | CliCommand::DemoService { .. }
+            | CliCommand::Completions(_)
+            | CliCommand::Complete(_)
+            | CliCommand::Man(_) => Self { no_configuration: true, ..nothing },
+            #[cfg(debug_assertions)]
+            CliCommand::PanicTest { .. } => Self { sends_spans: false, ..dashboard },
+            _ => nothing,
+        }
     }
 }
 
@@ -132,27 +163,15 @@ fn theme_variable() -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The theme of this command: of the command line, the environment, the configuration. On an error, of the theme or of the configuration, the message has
-/// already been printed.
+/// The theme of this command: of the command line, the environment, the configuration. On an error, of the theme or
+/// of the configuration, the message has already been printed.
 fn resolve_theme(
-    cli: &Cli,
+    global: &Global,
+    needs: Needs,
     file: &ConfigFile,
     configured: Option<ThemeChoice>,
 ) -> Result<ThemeChoice, Exit> {
-    // `config` and `doctor` report errors of the file themselves; the others do not use it.
-    let uses_it = !matches!(
-        cli.command,
-        Some(
-            CliCommand::Config(_)
-                | CliCommand::Doctor(_)
-                | CliCommand::Schema(_)
-                | CliCommand::DemoService { .. }
-                | CliCommand::Completions(_)
-                | CliCommand::Complete(_)
-                | CliCommand::Man(_)
-        )
-    );
-    if uses_it {
+    if !needs.no_configuration {
         for line in file.warnings.iter().chain(&file.errors) {
             print_message(&visible(line));
         }
@@ -160,9 +179,9 @@ fn resolve_theme(
             return Err(Exit::Usage);
         }
     }
-    let found = match (&cli.global.theme, theme_variable()) {
+    let found = match (&global.theme, &global.theme_variable) {
         (Some(wanted), _) => themes::find("--theme", wanted),
-        (None, Some(wanted)) if uses_it => themes::find(THEME_VARIABLE, &wanted),
+        (None, Some(wanted)) if !needs.no_configuration => themes::find(THEME_VARIABLE, wanted),
         _ => return Ok(configured.unwrap_or_default()),
     };
     found.map_err(|why| refuse(&why, Exit::Usage))
@@ -204,154 +223,101 @@ fn scenario_without_command(error: &clap::Error) -> Option<String> {
     Some(format!("{word} {is}; did you mean `roundtable run {name}`?"))
 }
 
-fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
-    let global = &cli.global;
+fn dispatch(
+    command: Option<CliCommand>,
+    needs: Needs,
+    global: &Global,
+    choice: ThemeChoice,
+    file: &ConfigFile,
+) -> Exit {
     if global.is_plain() {
         streams::use_plain();
     }
-    // Only the dashboard asks the terminal.
-    let theme = choice.clone().theme();
-    let dashboard = match &cli.command {
-        None | Some(CliCommand::Tour) => true,
-        Some(CliCommand::Run(args)) => !run::is_headless(args, global),
-        Some(CliCommand::Open(_)) => true,
-        Some(CliCommand::Attach(_)) => true,
-        Some(CliCommand::Watch(args)) => !args.is_headless(global),
-        #[cfg(debug_assertions)]
-        Some(CliCommand::PanicTest { .. }) => true,
-        Some(_) => false,
-    };
-    // A client shows what its agent or server writes to standard error.
-    let to_file = matches!(cli.command, Some(CliCommand::Acp(_)));
-    let to_file = to_file || dashboard || is_detached(&cli.command);
-    let to_file = to_file || matches!(cli.command, Some(CliCommand::Mcp(_)));
-    let _log = match start_log(global, to_file) {
+    let _log = match start_log(global, needs.log_file) {
         Ok(log) => log,
         Err(exit) => return exit,
     };
-    match cli.command {
-        None => dashboard::open(DashboardArgs::default(), global, choice),
-        Some(CliCommand::Tour) => {
-            let wanted = DashboardArgs { tour: true, ..DashboardArgs::default() };
-            dashboard::open(wanted, global, choice)
-        }
-        Some(CliCommand::Run(args)) if !dashboard => run::run(&args, global, theme),
-        Some(CliCommand::Run(args)) => dashboard::open(
-            DashboardArgs { run: Some(&args), ..DashboardArgs::default() },
-            global,
-            choice,
-        ),
-        Some(CliCommand::Watch(args)) if args.names_address() => {
-            match watch_agent::run_args(&args) {
-                Err(why) => refuse(&why, Exit::Usage),
-                Ok(run) if !dashboard => run::run(&run, global, theme),
-                Ok(run) => dashboard::open(
-                    DashboardArgs { run: Some(&run), ..DashboardArgs::default() },
-                    global,
-                    choice,
-                ),
+    let ascii = global.is_ascii();
+    // Only the dashboard asks the terminal.
+    let theme = choice.clone().theme();
+    let paint = |theme| StreamStyle::of_stdout(theme, ascii);
+    let open = |wanted: DashboardArgs<'_>| dashboard::open(wanted, global, choice);
+    let Some(command) = command else { return open(DashboardArgs::default()) };
+    match command {
+        CliCommand::Tour => open(DashboardArgs { tour: true, ..DashboardArgs::default() }),
+        CliCommand::Run(args) if needs.dashboard => open(DashboardArgs::of_run(&args)),
+        CliCommand::Run(args) => run::run(&args, global, theme),
+        CliCommand::Watch(args) => match watch_agent::run_args(&args) {
+            Err(why) => refuse(&why, Exit::Usage),
+            Ok(Some(run)) if needs.dashboard => open(DashboardArgs::of_run(&run)),
+            Ok(Some(run)) => run::run(&run, global, theme),
+            Ok(None) if needs.dashboard => {
+                open(DashboardArgs { watched: Some(&args), ..DashboardArgs::default() })
             }
+            Ok(None) => run_to_end(watch::watch(&args, global, theme)),
+        },
+        CliCommand::Listen(args) => run_to_end(watch::listen(&args, global, theme)),
+        CliCommand::Mcp(args) => run_to_end(mcp::serve(args, global)),
+        CliCommand::Acp(args) => run_to_end(acp::serve(args, global)),
+        CliCommand::Test(args) => test::run(&args, global, theme),
+        CliCommand::Validate(args) => validate::run(&args, theme, ascii),
+        CliCommand::Tools(args) => run_to_end(tools::run(&args, paint(theme))),
+        CliCommand::New(args) => new::run(&args, theme, ascii),
+        CliCommand::Scenarios { name: Some(name), .. } => scenarios::print_one(&name),
+        CliCommand::Scenarios { json, .. } => scenarios::run(json, theme, ascii),
+        CliCommand::Runs(args) if args.on.is_some() => {
+            run_to_end(cluster::list_runs(&args, theme, ascii))
         }
-        Some(CliCommand::Watch(args)) if args.has_agent_options() => {
-            let why =
-                Refused::new("--message, --header and --people are for an agent at an address");
-            refuse(
-                &why.help("give its address in place of the program, or leave them out"),
-                Exit::Usage,
-            )
-        }
-        Some(CliCommand::Watch(args)) if !dashboard => {
-            run_to_end(watch::watch(&args, global, theme))
-        }
-        Some(CliCommand::Watch(args)) => dashboard::open(
-            DashboardArgs { watched: Some(&args), ..DashboardArgs::default() },
-            global,
-            choice,
-        ),
-        Some(CliCommand::Listen(args)) => run_to_end(watch::listen(&args, global, theme)),
-        Some(CliCommand::Mcp(args)) => run_to_end(mcp::serve(args, global)),
-        Some(CliCommand::Acp(args)) => run_to_end(acp::serve(args, global)),
-        Some(CliCommand::Test(args)) => test::run(&args, global, theme),
-        Some(CliCommand::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
-        Some(CliCommand::Tools(args)) => {
-            run_to_end(tools::run(&args, StreamStyle::of_stdout(theme, global.is_ascii())))
-        }
-        Some(CliCommand::New(args)) => new::run(&args, theme, global.is_ascii()),
-        Some(CliCommand::Scenarios { name: Some(name), .. }) => scenarios::print_one(&name),
-        Some(CliCommand::Scenarios { json, .. }) => scenarios::run(json, theme, global.is_ascii()),
-        Some(CliCommand::Runs(args)) if args.on.is_some() => {
-            run_to_end(cluster::list_runs(&args, theme, global.is_ascii()))
-        }
-        Some(CliCommand::Runs(args)) => kept::runs(&args, theme, global.is_ascii()),
-        Some(CliCommand::Open(args)) => match kept::OpenedRun::find(&args.run) {
-            Ok(opened) => {
-                let wanted = DashboardArgs { opened: Some(opened), ..DashboardArgs::default() };
-                dashboard::open(wanted, global, choice)
-            }
+        CliCommand::Runs(args) => kept::runs(&args, theme, ascii),
+        CliCommand::Open(args) => match kept::OpenedRun::find(&args.run) {
+            Ok(run) => open(DashboardArgs { opened: Some(run), ..DashboardArgs::default() }),
             Err(exit) => exit,
         },
-        Some(CliCommand::Show(args)) => run_to_end(kept::show(&args, theme, global.is_ascii())),
-        Some(CliCommand::Resume(args)) => run_to_end(kept::resume(&args, theme, global.is_ascii())),
-        Some(CliCommand::Fork(args)) => run_to_end(kept::fork(&args, theme, global.is_ascii())),
-        Some(CliCommand::Diff(args)) => kept::diff(&args, theme, global.is_ascii()),
-        Some(CliCommand::Export(args)) => kept::export(&args, global),
-        Some(CliCommand::Import(args)) => kept::import(&args),
-        Some(CliCommand::Runner(args)) => run_to_end(cluster::runner(&args)),
-        Some(CliCommand::Attach(args)) => {
-            let wanted = DashboardArgs { attached: Some(&args), ..DashboardArgs::default() };
-            dashboard::open(wanted, global, choice)
+        CliCommand::Show(args) => run_to_end(kept::show(&args, theme, ascii)),
+        CliCommand::Resume(args) => run_to_end(kept::resume(&args, theme, ascii)),
+        CliCommand::Fork(args) => run_to_end(kept::fork(&args, theme, ascii)),
+        CliCommand::Diff(args) => kept::diff(&args, theme, ascii),
+        CliCommand::Export(args) => kept::export(&args, global),
+        CliCommand::Import(args) => kept::import(&args),
+        CliCommand::Runner(args) => run_to_end(cluster::runner(&args)),
+        CliCommand::Attach(args) => {
+            open(DashboardArgs { attached: Some(&args), ..DashboardArgs::default() })
         }
-        Some(CliCommand::Ctl(args)) => run_to_end(steer::ctl(args)),
-        Some(CliCommand::Answer(args)) => run_to_end(steer::answer(args)),
-        Some(CliCommand::Cluster(args)) => {
-            let paint = StreamStyle::of_stdout(theme, global.is_ascii());
-            run_to_end(cluster::cluster(&args, &paint))
-        }
-        Some(CliCommand::Picture(args)) => picture::picture(&args, global, theme),
-        Some(CliCommand::Schema(args)) => validate::print_schema(&args),
-        Some(CliCommand::Completions(args)) => complete::print_completions(&args),
-        Some(CliCommand::Complete(args)) => complete::run(&args),
-        Some(CliCommand::Man(args)) => man::run(&args),
-        Some(CliCommand::DemoService { port }) => run_to_end(demo_service::run(port)),
-        #[cfg(debug_assertions)]
-        Some(CliCommand::PanicTest { place: args::PanicPlace::Headless }) => match runtime() {
-            Ok(runtime) => {
-                dashboard::block_workers(runtime.handle());
-                let scenario = "checkout-launch".to_owned();
-                let format = Some(args::RunFormat::Jsonl);
-                let args = run::RunArgs { scenario, format, ..run::RunArgs::default() };
-                end_in(runtime, run::play(&args, global, theme))
-            }
-            Err(exit) => exit,
+        CliCommand::Ctl(args) => run_to_end(steer::ctl(args)),
+        CliCommand::Answer(args) => run_to_end(steer::answer(args)),
+        CliCommand::Cluster(args) => run_to_end(cluster::cluster(&args, &paint(theme))),
+        CliCommand::Picture(args) => picture::picture(&args, global, theme),
+        CliCommand::Schema(args) => validate::print_schema(&args),
+        CliCommand::Completions(args) => complete::print_completions(&args),
+        CliCommand::Complete(args) => complete::run(&args),
+        CliCommand::Man(args) => man::run(&args),
+        CliCommand::DemoService { port } => run_to_end(demo_service::run(port)),
+        CliCommand::Config(args) => config::run(&args, global, file, &paint(theme)),
+        CliCommand::Doctor(args) => match models::parse_proxy(args.proxy.as_deref()) {
+            Ok(via) => run_to_end(doctor::run(&args, file, &LiveModels::new(via), &paint(theme))),
+            Err(why) => refuse(&why, Exit::Usage),
         },
         #[cfg(debug_assertions)]
-        Some(CliCommand::PanicTest { place }) => {
-            let wanted = DashboardArgs { panic: Some(place), ..DashboardArgs::default() };
-            dashboard::open(wanted, global, choice)
-        }
-        Some(CliCommand::Config(args)) => {
-            let paint = StreamStyle::of_stdout(theme, global.is_ascii());
-            config::run(&args, global, file, &paint)
-        }
-        Some(CliCommand::Doctor(args)) => {
-            let paint = StreamStyle::of_stdout(theme, global.is_ascii());
-            let via = match models::parse_proxy(args.proxy.as_deref()) {
-                Ok(via) => via,
-                Err(why) => return refuse(&why, Exit::Usage),
-            };
-            run_to_end(doctor::run(&args, file, &LiveModels::new(via), &paint))
+        CliCommand::PanicTest { place: args::PanicPlace::Headless } => stuck_run(global, theme),
+        #[cfg(debug_assertions)]
+        CliCommand::PanicTest { place } => {
+            open(DashboardArgs { panic: Some(place), ..DashboardArgs::default() })
         }
     }
 }
 
-/// Whether this is the background process of a detached run.
-fn is_detached(command: &Option<CliCommand>) -> bool {
-    match command {
-        Some(CliCommand::Run(args)) => args.detach.detached,
-        Some(CliCommand::Resume(args)) => args.play.detach.detached,
-        Some(CliCommand::Fork(args)) => args.play.detach.detached,
-        _ => false,
-    }
+/// A headless run whose threads are all blocked, for a test.
+#[cfg(debug_assertions)]
+fn stuck_run(global: &Global, theme: Theme) -> Exit {
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(exit) => return exit,
+    };
+    dashboard::block_workers(runtime.handle());
+    let scenario = "checkout-launch".to_owned();
+    let format = Some(args::RunFormat::Jsonl);
+    let args = run::RunArgs { scenario, format, ..run::RunArgs::default() };
+    end_in(runtime, run::play(&args, global, theme))
 }
 
 /// Starts the log. If the file of `--log-file` cannot be opened, the command fails; without the

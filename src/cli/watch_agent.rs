@@ -17,11 +17,20 @@ const ROOT: &str = "conversation";
 /// Most seconds of each message, without the time in which people are asked.
 const MAX_SECONDS: i64 = 3_600;
 
-/// The run that talks to the agent at an address.
+/// The run that talks to the agent at an address. `None`: a program is watched.
 ///
 /// # Errors
 /// What is wrong with the command line.
-pub fn run_args(args: &WatchArgs) -> Result<RunArgs, Refused> {
+pub fn run_args(args: &WatchArgs) -> Result<Option<RunArgs>, Refused> {
+    if !args.names_address() {
+        return match args.has_agent_options() {
+            true => {
+                Err(Refused::new("--message, --header and --people are for an agent at an address")
+                    .help("give its address in place of the program, or leave them out"))
+            }
+            false => Ok(None),
+        };
+    }
     // Options may follow the address: all that follows belongs to the command there.
     let args = &reread(args)?;
     let address = args.command.first().map(String::as_str).unwrap_or_default();
@@ -47,7 +56,7 @@ pub fn run_args(args: &WatchArgs) -> Result<RunArgs, Refused> {
     }
     let name = args.name.clone().unwrap_or_else(|| host_of(&url));
     let text = scenario_text(address, &name, &args.messages, headers(&args.headers)?)?;
-    Ok(RunArgs {
+    Ok(Some(RunArgs {
         scenario: format!("{AGENT}.toml"),
         text: Some(text),
         headless: args.headless,
@@ -57,7 +66,7 @@ pub fn run_args(args: &WatchArgs) -> Result<RunArgs, Refused> {
         trust: true,
         people: args.people,
         ..RunArgs::default()
-    })
+    }))
 }
 
 /// The arguments with the options that follow the address.
