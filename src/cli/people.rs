@@ -273,8 +273,7 @@ const LINE_KEYS: [&str; 5] = ["run", "id", "digest", "text", "args"];
 const ANSWER_KEYS: [&str; 5] = ["approve", "choice", "hand_over_to", "contribution", "result"];
 
 fn parse_line(line: &str) -> Result<AnswerLine, String> {
-    let value: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
-    let Value::Object(fields) = value else { return Err("not a JSON object".to_owned()) };
+    let fields = read_object(line)?;
     let text = |name: &str| match fields.get(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -283,6 +282,19 @@ fn parse_line(line: &str) -> Result<AnswerLine, String> {
     let id = text("id")?.ok_or("`id` is missing")?;
     let (run, digest) = (text("run")?, text("digest")?);
     Ok(AnswerLine { run, id: id.parse()?, digest, answer: parse_answer(&fields)? })
+}
+
+fn read_object(text: &str) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err("not a JSON object".to_owned()),
+        Err(error) => Err(format!("not JSON: {error}")),
+    }
+}
+
+/// An answer as a JSON object.
+pub(super) fn read_answer(text: &str) -> Result<Answer, String> {
+    parse_answer(&read_object(text)?)
 }
 
 /// The answer in an object: exactly one of approve, choice, hand_over_to, contribution, result, or

@@ -1,27 +1,31 @@
-//! Answers to questions as typed words, and texts of several lines.
+//! The questions of runs and of the program, their answers as typed words, and texts of several lines.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::PlainLoop;
-use super::words::{Does, only_reads, parse};
+use super::start::ROW_CHARS;
+use super::words::{ANSWER, Typed, parse};
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::cli::people::{QuestionContext, parse_answer, question_lines};
-use crate::log::event::RunId;
-use crate::log::event::kind::{Answer, QuestionAsked, Subject};
+use crate::cli::people::{QuestionContext, question_lines, read_answer};
+use crate::log::event::kind::{Answer, Initiator, QuestionAsked, QuestionId, Subject};
 use crate::log::event::question::check_args;
+use crate::log::event::{Command, RunId};
 use crate::run::questions::is_rememberable;
-use crate::screen::Action;
 use crate::screen::by_word::ByWord;
 use crate::screen::form::FieldId;
 use crate::screen::form::fields::choice_of;
 use crate::screen::questions::{QuestionKey, is_irreversible, open_questions};
+use crate::screen::run::RunPage;
 use crate::screen::windows::Overlay;
 use crate::screen::windows::card::fields::{AnswerFields, AnswerKind, AnswerValue};
 use crate::screen::windows::confirm::OnYes;
+use crate::screen::{Action, Effect};
 use crate::words::format;
-use crate::words::question::{about, end_text};
+use crate::words::patterns::words_of;
+use crate::words::question::{about, end_text, named_asker};
+use crate::words::readable::top_text;
 
 /// The line that ends a text of several lines.
 const END: &str = ".";
@@ -30,10 +34,8 @@ const END: &str = ".";
 pub(super) enum Dialog {
     /// The answer to a question that takes one line.
     Choice(QuestionKey),
-    /// The text of a field of the form.
-    Field(FieldId, Vec<String>),
-    /// The next message.
-    Message(Vec<String>),
+    /// A text of several lines.
+    Text { of: TextOf, lines: Vec<String> },
     /// The fields of an answer, one after the other.
     Answer {
         key: QuestionKey,
@@ -42,6 +44,13 @@ pub(super) enum Dialog {
         at: usize,
         lines: Vec<String>,
     },
+}
+
+/// What the lines of a text are for.
+pub(super) enum TextOf {
+    Field(FieldId),
+    /// The next message of the session.
+    Message,
 }
 
 /// How a question is answered, in one line; `here`: it is of the run that is looked at.
@@ -113,6 +122,48 @@ pub(super) fn question_text(asked: &QuestionAsked) -> Vec<String> {
 }
 
 impl PlainLoop {
+    pub(super) fn list_questions(&mut self, _: Typed<'_>) -> Result<(), String> {
+        let mut lines: Vec<String> = open_questions(&self.state.runs)
+            .map(|it| {
+                let asked = &it.question.asked;
+                let what = visible_within(&about(&asked.subject), ROW_CHARS);
+                let by = named_asker(it.page.world(), asked);
+                let by = by.map_or_else(String::new, |by| format!(", asked by {by}"));
+                format!("{} for {}{by}: {what}", question_name(&it.key()), asked.who)
+            })
+            .collect();
+        lines.extend(self.state.history.waiting(&self.state.runs).map(|row| {
+            format!("{} was interrupted and waits for people: open {}, then resume", row.id, row.id)
+        }));
+        for page in self.state.live_runs() {
+            for it in page.world().questions.remembered() {
+                let uses = format::count_noun(it.uses, "call");
+                lines.push(format!(
+                    "{} remembers that every call of {} by {} is approved, used for {uses}: withdraw {} {}",
+                    page.id(),
+                    it.tool,
+                    it.agent.as_deref().unwrap_or("the run"),
+                    page.id(),
+                    it.id.0
+                ));
+            }
+        }
+        self.print_list(&lines, "no question is open")
+    }
+
+    /// `question [RUN] N`: what somebody reads who answers it.
+    pub(super) fn print_question(&mut self, typed: Typed<'_>) -> Result<(), String> {
+        let (run, number, _) = self.question_number(typed.rest).map_err(|_| "type: question N")?;
+        let (key, asked) = self.question(run.as_ref(), number)?;
+        let page = self.state.run(&key.run).ok_or("the run is gone")?;
+        let mut lines = vec![format!("{} for {}:", question_name(&key), asked.who)];
+        lines.extend(question_lines_of(page, &asked));
+        let how = how_to_answer(&key, &asked, self.is_here(&key));
+        lines.push(how);
+        self.out.each(&lines);
+        Ok(())
+    }
+
     /// The number of a question after the run that it may name, and the rest of the line.
     pub(super) fn question_number<'l>(
         &self,
@@ -177,14 +228,26 @@ impl PlainLoop {
     }
 
     /// `answer N …`, `answer RUN N …`.
-    pub(super) fn answer(&mut self, rest: &str) {
-        let found = self.question_number(rest).and_then(|(run, number, said)| {
-            self.question(run.as_ref(), number).map(|(key, asked)| (key, asked, said))
-        });
-        match found {
-            Ok((key, asked, said)) => self.answer_with(key, &asked, said),
-            Err(why) => self.out.line(&why),
-        }
+    pub(super) fn answer(&mut self, typed: Typed<'_>) -> Result<(), String> {
+        let (run, number, said) = self.question_number(typed.rest)?;
+        let (key, asked) = self.question(run.as_ref(), number)?;
+        self.answer_with(key, &asked, said);
+        Ok(())
+    }
+
+    pub(super) fn suggest(&mut self, typed: Typed<'_>) -> Result<(), String> {
+        let (run, number, _) = self.question_number(typed.rest)?;
+        let (key, _) = self.question(run.as_ref(), number)?;
+        self.by(ByWord::Do(Effect::Suggest { run: key.run, id: key.id }));
+        Ok(())
+    }
+
+    pub(super) fn withdraw(&mut self, typed: Typed<'_>) -> Result<(), String> {
+        let (run, number, _) = self.question_number(typed.rest)?;
+        let command = Command::WithdrawApproval { id: QuestionId(number), by: Initiator::You };
+        let Some(run) = run else { return self.send(command) };
+        self.command(run, command);
+        Ok(())
     }
 
     /// Answers a question with a typed text.
@@ -199,7 +262,7 @@ impl PlainLoop {
             "edit" | "" if self.begin_answer(&key, asked, first.is_empty()) => return,
             "" => return self.begin_choice(key, asked),
             "edit" if is_call => Err("this call has no arguments to edit".to_owned()),
-            "json" => read_json(more),
+            "json" => read_answer(more),
             "yes" | "y" | "approve" if takes_yes(subject) => Ok(Answer::Approve { args: None }),
             "always" | "alike" if is_call && !is_rememberable(subject) => {
                 Err("a call that cannot be undone must be approved one at a time".to_owned())
@@ -349,75 +412,88 @@ impl PlainLoop {
                 Dialog::Choice(key) | Dialog::Answer { key, .. } => {
                     format!("; {} stays open", question_name(key))
                 }
-                Dialog::Field(..) | Dialog::Message(_) => String::new(),
+                Dialog::Text { .. } => String::new(),
             };
             self.out.line(&format!("left: nothing was sent{open}"));
             return true;
         }
         match dialog {
             Dialog::Choice(key) => return self.take_choice(key, line),
-            Dialog::Field(id, lines) if line == END => self.fill_in(id, lines.join("\n")),
-            Dialog::Message(lines) if line == END => match lines.join("\n") {
-                text if text.trim().is_empty() => self.out.line("no text: nothing was sent"),
-                text => self.by(ByWord::Message(text)),
-            },
-            Dialog::Field(id, mut lines) => {
+            Dialog::Text { of, lines } if line == END => self.take_text(of, &lines.join("\n")),
+            Dialog::Text { of, mut lines } => {
                 lines.push(line.to_owned());
-                self.dialog = Some(Dialog::Field(id, lines));
+                self.dialog = Some(Dialog::Text { of, lines });
             }
-            Dialog::Message(mut lines) => {
-                lines.push(line.to_owned());
-                self.dialog = Some(Dialog::Message(lines));
-            }
-            Dialog::Answer { key, mut fields, at, mut lines } => {
-                let field = fields.list.get_mut(at);
-                let before = field.as_ref().map(|field| field.text());
-                let has_lines = field.as_ref().is_some_and(|field| field.has_lines());
-                let text = match (has_lines, line) {
-                    (true, END) => std::mem::take(&mut lines).join("\n"),
-                    (true, line) => {
-                        lines.push(line.to_owned());
-                        self.dialog = Some(Dialog::Answer { key, fields, at, lines });
-                        return true;
-                    }
-                    (false, line) => line.trim().to_owned(),
-                };
-                let set = match (field, text.is_empty()) {
-                    (Some(field), false) => field.set(&text),
-                    _ => Ok(()),
-                };
-                let checked = set.and_then(|()| self.check_field(&key, &fields, at));
-                let next = match checked {
-                    Ok(()) => at + 1,
-                    Err(why) => {
-                        self.out.line(&format!("not taken: {why}"));
-                        // An empty line must not keep a refused text.
-                        if let (Some(field), Some(text)) = (fields.list.get_mut(at), &before) {
-                            let _ = field.set(text);
-                        }
-                        at
-                    }
-                };
-                match next < fields.list.len() {
-                    true => {
-                        self.dialog = Some(Dialog::Answer { key, fields, at: next, lines });
-                        self.tell_field();
-                    }
-                    false => self.finish_answer(key, &fields),
+            Dialog::Answer { key, fields, at, mut lines } => {
+                let has_lines = fields.list.get(at).is_some_and(|field| field.has_lines());
+                if has_lines && line != END {
+                    lines.push(line.to_owned());
+                    self.dialog = Some(Dialog::Answer { key, fields, at, lines });
+                    return true;
                 }
+                let text = if has_lines { lines.join("\n") } else { line.trim().to_owned() };
+                self.take_field(key, fields, at, &text);
             }
         }
         true
     }
 
+    /// Begins a text of several lines: they are typed next.
+    pub(super) fn begin_text(&mut self, of: TextOf) {
+        self.dialog = Some(Dialog::Text { of, lines: Vec::new() });
+        self.out.line("type its lines, and a single point as the last one; cancel leaves");
+    }
+
+    fn take_text(&mut self, of: TextOf, text: &str) {
+        match of {
+            TextOf::Field(id) => self.fill_in(id, text.to_owned()),
+            TextOf::Message if text.trim().is_empty() => {
+                self.out.line("no text: nothing was sent");
+            }
+            TextOf::Message => self.by(ByWord::Message(text.to_owned())),
+        }
+    }
+
+    /// Takes the text of a field of an answer, and asks for the next one; after the last it is sent.
+    fn take_field(
+        &mut self,
+        key: QuestionKey,
+        mut fields: Box<AnswerFields>,
+        at: usize,
+        text: &str,
+    ) {
+        let before = fields.list.get(at).map(|field| field.text());
+        let set = match fields.list.get_mut(at) {
+            Some(field) if !text.is_empty() => field.set(text),
+            _ => Ok(()),
+        };
+        let next = match set.and_then(|()| self.check_field(&key, &fields, at)) {
+            Ok(()) => at + 1,
+            Err(why) => {
+                self.out.line(&format!("not taken: {why}"));
+                // An empty line must not keep a refused text.
+                if let (Some(field), Some(before)) = (fields.list.get_mut(at), &before) {
+                    let _ = field.set(before);
+                }
+                at
+            }
+        };
+        if next >= fields.list.len() {
+            return self.finish_answer(key, &fields);
+        }
+        self.dialog = Some(Dialog::Answer { key, fields, at: next, lines: Vec::new() });
+        self.tell_field();
+    }
+
     /// Takes the line that answers a question; a word that only reads leaves it open.
     fn take_choice(&mut self, key: QuestionKey, line: &str) -> bool {
-        let is_other = parse(line)
-            .is_ok_and(|(word, _)| word.does == Does::AnswerQuestion || only_reads(word.does));
-        if is_other {
-            let is_answer = parse(line).is_ok_and(|(word, _)| word.does == Does::AnswerQuestion);
-            self.dialog = if is_answer { None } else { Some(Dialog::Choice(key)) };
-            return false;
+        match parse(line) {
+            Ok(Typed { word, .. }) if word.word == ANSWER => return false,
+            Ok(Typed { word, .. }) if word.reads => {
+                self.dialog = Some(Dialog::Choice(key));
+                return false;
+            }
+            _ => {}
         }
         match self.question(Some(&key.run), key.id.0) {
             Ok((key, asked)) if line.trim().is_empty() => self.begin_choice(key, &asked),
@@ -496,6 +572,11 @@ impl PlainLoop {
         matches!(self.state.overlays.last(), Some(Overlay::Confirm(asked)) if asked.has_later())
     }
 
+    pub(super) fn reply(&mut self, yes: bool) -> Result<(), String> {
+        self.say_yes_or_no(yes);
+        Ok(())
+    }
+
     /// `yes` and `no`: the last question of the program.
     pub(super) fn say_yes_or_no(&mut self, yes: bool) {
         if let Some(Overlay::Confirm(asked)) = self.state.overlays.last() {
@@ -557,10 +638,56 @@ fn choice(subject: &Subject, said: &str) -> Result<Answer, String> {
     choice_of(&choices, first).map(|at| of(at, text))
 }
 
-fn read_json(text: &str) -> Result<Answer, String> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => parse_answer(&fields),
-        Ok(_) => Err("it is not a JSON object".to_owned()),
-        Err(error) => Err(format!("it is not JSON: {error}")),
+/// What somebody reads who answers a question, as the card of the dashboard has it.
+fn question_lines_of(page: &RunPage, asked: &QuestionAsked) -> Vec<String> {
+    let world = page.world();
+    let mut lines = match &asked.subject {
+        Subject::Seat { round, role } => {
+            let mut lines = vec![format!("say what {role} says in round {round}")];
+            let goal = world.head.as_ref().map(|head| head.goal.to_string()).unwrap_or_default();
+            lines.extend(goal.lines().map(|line| format!("goal: {line}")));
+            lines.extend(facts_of(page));
+            lines.extend(words_of(world).map(|words| words.said_before()).unwrap_or_default());
+            lines
+        }
+        // Its line says what is asked.
+        Subject::Decision { .. } => {
+            let goal = world.head.as_ref().map(|head| head.goal.to_string()).unwrap_or_default();
+            let mut lines: Vec<String> = goal.lines().map(|line| format!("goal: {line}")).collect();
+            lines.extend(facts_of(page));
+            lines.extend(words_of(world).map(|words| words.said_before()).unwrap_or_default());
+            lines
+        }
+        _ => Vec::new(),
+    };
+    // The first line names the question, which was printed.
+    lines.extend(question_text(asked).into_iter().skip(1).filter(|line| {
+        !(matches!(asked.subject, Subject::Decision { .. }) && line.starts_with("stances"))
+    }));
+    if let Some(tool) = asked.subject.approves() {
+        let by = named_asker(world, asked);
+        lines.insert(0, format!("{} asks to call {tool}", by.as_deref().unwrap_or("the run")));
+    }
+    if let Subject::Turn { .. } | Subject::Agent { .. } = &asked.subject
+        && let Some(head) = &world.head
+    {
+        lines.insert(0, format!("goal: {}", head.goal.lines().next().unwrap_or_default()));
+    }
+    lines
+}
+
+/// The facts of the scenario, where the run was started here.
+fn facts_of(page: &RunPage) -> Vec<String> {
+    let facts = page.launch().and_then(|launch| launch.scenario.facts.as_object());
+    let facts = facts.into_iter().flatten();
+    facts.map(|(name, value)| format!("fact {name}: {}", value_line(value))).collect()
+}
+
+/// A value in one line: a text without quotes.
+fn value_line(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(_) => top_text(value),
+        other => other.to_string(),
     }
 }

@@ -7,8 +7,10 @@
 mod answers;
 mod carry_out;
 mod input;
-mod lists;
+mod runs;
 mod show;
+mod start;
+mod steer;
 mod tell;
 pub mod words;
 

@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 
 use super::PlainLoop;
 use super::answers::number_of;
-use super::carry_out::usage;
+use super::steer::tools_named;
 use super::tell::{event_line, event_text};
-use super::words::{Does, Word};
+use super::words::Typed;
 use crate::base::time::duration_text;
 use crate::base::visible::visible;
 use crate::cli::picture::Moment;
@@ -55,11 +55,13 @@ const PANES: [(Pane, PatternPane); 4] = [
 ];
 
 impl PlainLoop {
-    /// The names of what can be shown.
-    pub(super) fn list_panes(&mut self) -> Result<(), String> {
-        let page = self.here()?;
-        let names = names(page);
-        self.out.line(&format!("show WHAT: {}", names.join(", ")));
+    /// `show [WHAT]`: alone, what there is.
+    pub(super) fn show(&mut self, typed: Typed<'_>) -> Result<(), String> {
+        let text = match typed.rest {
+            "" => format!("show WHAT: {}", names(self.here()?).join(", ")),
+            what => self.shown(what)?,
+        };
+        self.out.block(&text);
         Ok(())
     }
 
@@ -134,16 +136,11 @@ impl PlainLoop {
     }
 
     /// Prints the state of the breaker of a tool, or of all, and how it is changed.
-    pub(super) fn tell_breakers(&mut self, tool: &str) -> Result<(), String> {
+    pub(super) fn list_breakers(&mut self, tool: &str) -> Result<(), String> {
         let page = self.here()?;
         let world = page.shown();
-        let names = world.tools.rows().iter().map(|row| row.name().as_str());
-        if !tool.is_empty() && world.tools.get(tool).is_none() {
-            return Err(format!("no tool {tool}: {}", suggest_name(tool, names)));
-        }
         let now = page.drawn_to(self.now());
-        let rows = world.tools.rows().iter();
-        let rows = rows.filter(|row| tool.is_empty() || row.name().as_str() == tool);
+        let rows = tools_named(world, tool)?.into_iter();
         let mut lines: Vec<String> = rows.map(|row| tool_line(row, now)).collect();
         if lines.is_empty() {
             return Err("the run has no tools".to_owned());
@@ -152,14 +149,14 @@ impl PlainLoop {
             let tool = if tool.is_empty() { "TOOL" } else { tool };
             lines.push(format!("breaker {tool} trip, hold, reset or disable changes it"));
         }
-        lines.iter().for_each(|line| self.out.line(line));
+        self.out.each(&lines);
         Ok(())
     }
 
     /// `events [all] [COUNT] [FILTER]`.
-    pub(super) fn list_events(&mut self, rest: &str) -> Result<(), String> {
+    pub(super) fn list_events(&mut self, typed: Typed<'_>) -> Result<(), String> {
         let page = self.here()?;
-        let (mut all, mut count, mut rest) = (false, None, rest.trim());
+        let (mut all, mut count, mut rest) = (false, None, typed.rest);
         while let Some(first) = rest.split_whitespace().next() {
             match first.parse::<usize>() {
                 Ok(number) => count = Some(number),
@@ -205,76 +202,51 @@ impl PlainLoop {
         }
     }
 
-    /// An event in full; `line` is repeated once the event is read, if it has left memory.
-    pub(super) fn inspect(&mut self, word: &Word, rest: &str, line: &str) -> Result<(), String> {
+    /// An event in full, or one part of it: that of the word, else the one that is named. The line is repeated once
+    /// the event is read, if it has left memory.
+    pub(super) fn inspect(&mut self, typed: Typed<'_>, of_word: Option<Tab>) -> Result<(), String> {
         let page = self.here()?;
-        let found = number_of(rest).map(|(number, tab)| (number, tab.to_owned()));
-        let named = || last_call_of(page, rest).map(|number| (number, String::new()));
-        let (number, tab) = match found {
+        let rest = typed.rest;
+        let (number, part) = match number_of(rest) {
             Some(found) => found,
-            None if word.does == Does::Prompt && !rest.is_empty() => named().ok_or_else(|| {
-                format!("no model call of {rest} in memory: it is the name of a seat or an agent")
-            })?,
-            None => return Err(usage(word)),
+            None if of_word == Some(Tab::Prompt) && !rest.is_empty() => {
+                let number = last_call_of(page, rest).ok_or_else(|| {
+                    format!(
+                        "no model call of {rest} in memory: it is the name of a seat or an agent"
+                    )
+                })?;
+                (number, "")
+            }
+            None => return Err(typed.usage()),
         };
-        let seq = Seq(u64::from(number).checked_sub(1).ok_or_else(|| usage(word))?);
-        let target = InspectTarget::Event(seq);
+        let seq = Seq(u64::from(number).checked_sub(1).ok_or_else(|| typed.usage())?);
         if page.is_dropped(seq) && page.earlier.is_stored() && !page.earlier.is_reading() {
             self.by(ByWord::ReadEarlier(EarlierRequest::Event(seq)));
-            self.then = Some(line.to_owned());
+            self.then = Some(typed.line.to_owned());
             return Ok(());
         }
         let end = page.world().progress.next.0;
         if page.event(seq).is_none() {
             return Err(format!("no event {number} in memory: the run has {end}"));
         }
-        let tab = match (word.does, tab.to_lowercase().as_str()) {
-            (Does::Prompt, _) | (_, "prompt" | "args") => Tab::Prompt,
-            (Does::Raw, _) | (_, "raw") => Tab::Raw,
-            (_, "reply" | "result") => Tab::Reply,
-            (_, "timing") => Tab::Timing,
-            (_, "") => first_tab(page, target),
-            _ => return Err(usage(word)),
+        let tab = match (of_word, part.to_lowercase().as_str()) {
+            (Some(tab), _) => Some(tab),
+            (None, "prompt" | "args") => Some(Tab::Prompt),
+            (None, "raw") => Some(Tab::Raw),
+            (None, "reply" | "result") => Some(Tab::Reply),
+            (None, "timing") => Some(Tab::Timing),
+            (None, "") => None,
+            (None, _) => return Err(typed.usage()),
         };
-        let is_header = word.does == Does::Inspect && rest.split_whitespace().nth(1).is_none();
-        // Of a call its reply is read first.
-        let tab = if is_header && tab != Tab::Raw { Tab::Reply } else { tab };
-        let shown = Inspector::of_target(page, target, tab);
-        let mut text = String::new();
-        let no_keys = |text: String| {
-            let raw = format!("as sent: inspect {number} raw");
-            let cause = format!("cause {number} prints its cause.");
-            let jumps = format!("{} jumps to its cause.", key_of(Action::Cause));
-            text.replace("as sent: 3 Raw", &raw).replace(&jumps, &cause)
-        };
-        let names = Tab::names(shown.callee).map(str::to_lowercase);
-        let name = tab.name(shown.callee).to_lowercase();
-        match word.does {
-            Does::Inspect => text = format!("{}{name}:\n", no_keys(shown.summary.to_plain())),
-            Does::Prompt => text = format!("prompt of event {number}:\n"),
-            _ => {}
-        }
-        let document = no_keys(shown.document.to_plain());
-        text.push_str(if document.trim().is_empty() { "nothing\n" } else { &document });
-        match (is_header, tab) {
-            (true, tab) => {
-                let others = Tab::ALL.into_iter().zip(names).filter(|(it, _)| *it != tab);
-                let others = others.map(|(_, name)| format!("inspect {number} {name}"));
-                text.push_str(&format!("more: {}\n", others.collect::<Vec<_>>().join(", ")));
-            }
-            (false, Tab::Raw) => {
-                text.push_str(&format!("seq counts from 0: event {number} has seq {}\n", seq.0));
-            }
-            _ => {}
-        }
+        let text = event_in_full(page, seq, tab, of_word);
         self.out.block(&text);
         Ok(())
     }
 
     /// The event that caused an event.
-    pub(super) fn cause(&mut self, rest: &str) -> Result<(), String> {
+    pub(super) fn cause(&mut self, typed: Typed<'_>) -> Result<(), String> {
         let page = self.here()?;
-        let (number, _) = number_of(rest).ok_or("type: cause N")?;
+        let (number, _) = number_of(typed.rest).ok_or("type: cause N")?;
         let target = InspectTarget::Event(Seq(u64::from(number).saturating_sub(1)));
         let cause = cause_of(page, target).and_then(|seq| page.event(seq));
         let cause = cause.ok_or_else(|| format!("event {number} has no cause in memory"))?;
@@ -284,7 +256,8 @@ impl PlainLoop {
     }
 
     /// `at [MOMENT]`.
-    pub(super) fn at(&mut self, rest: &str) -> Result<(), String> {
+    pub(super) fn at(&mut self, typed: Typed<'_>) -> Result<(), String> {
+        let rest = typed.rest;
         let action = match rest {
             "live" | "end" => {
                 self.by(ByWord::Seek(usize::MAX));
@@ -498,6 +471,43 @@ fn rows_of(page: &RunPage, pane: &NamedPane, now: Elapsed) -> Option<Vec<String>
         Pane::Second | Pane::Events => return None,
     };
     Some(tools.into_iter().map(|row| line(row, now)).collect())
+}
+
+/// An event with one part of it, or without one with what is read first of it.
+fn event_in_full(page: &RunPage, seq: Seq, part: Option<Tab>, of_word: Option<Tab>) -> String {
+    let (number, target) = (seq.0 + 1, InspectTarget::Event(seq));
+    // Of a call its reply is read first.
+    let tab = part.unwrap_or_else(|| match first_tab(page, target) {
+        Tab::Raw => Tab::Raw,
+        _ => Tab::Reply,
+    });
+    let shown = Inspector::of_target(page, target, tab);
+    let no_keys = |text: String| {
+        let raw = format!("as sent: inspect {number} raw");
+        let cause = format!("cause {number} prints its cause.");
+        let jumps = format!("{} jumps to its cause.", key_of(Action::Cause));
+        text.replace("as sent: 3 Raw", &raw).replace(&jumps, &cause)
+    };
+    let name = |tab: Tab| tab.name(shown.callee).to_lowercase();
+    let mut text = match of_word {
+        None => format!("{}{}:\n", no_keys(shown.summary.to_plain()), name(tab)),
+        Some(Tab::Prompt) => format!("prompt of event {number}:\n"),
+        Some(_) => String::new(),
+    };
+    let document = no_keys(shown.document.to_plain());
+    text.push_str(if document.trim().is_empty() { "nothing\n" } else { &document });
+    match part {
+        None => {
+            let others = Tab::ALL.into_iter().filter(|it| *it != tab);
+            let others = others.map(|it| format!("inspect {number} {}", name(it)));
+            text.push_str(&format!("more: {}\n", others.collect::<Vec<_>>().join(", ")));
+        }
+        Some(Tab::Raw) => {
+            text.push_str(&format!("seq counts from 0: event {number} has seq {}\n", seq.0));
+        }
+        Some(_) => {}
+    }
+    text
 }
 
 /// The event of the last model call of a seat or an agent, by its number.

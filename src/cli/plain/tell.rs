@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use super::PlainLoop;
 use super::answers::{how_to_answer, question_name, question_text};
+use super::start::form_lines;
 use crate::base::time::duration_text;
 use crate::base::visible::{visible, visible_within};
+use crate::base::worded;
 use crate::cli::streams::{Stdout, TextStream, stdout_data};
 use crate::log::event::kind::{BreakerStage, Subject};
 use crate::log::event::{Event, EventKind, RunId, World};
 use crate::log::world::RunState;
-use crate::screen::form::{FieldId, FieldValue, FormSection, LaunchForm};
 use crate::screen::questions::open_questions;
 use crate::screen::run::RunPage;
 use crate::screen::run::views::tools::summary::faults_text;
@@ -33,7 +34,7 @@ use crate::words::tool_sentence::breaker_state;
 use crate::words::verdict::stop_line;
 
 /// Most characters of the line of an event; `inspect` has the rest.
-const LINE_CHARS: usize = 300;
+pub(super) const LINE_CHARS: usize = 300;
 /// Lines of one batch of events that are printed. Of a longer one, such as the log of a run that is joined
 /// late, only the last ones are.
 const MAX_LINES: usize = 400;
@@ -49,6 +50,8 @@ pub(super) enum LineLevel {
     Notable,
     All,
 }
+
+worded! { LineLevel + ALL { Off = "off", Notable = "notable", All = "all" } }
 
 /// What was printed of a run.
 #[derive(Default)]
@@ -86,6 +89,11 @@ impl Out {
             false => self.to.text(&format!("{text}\n")),
         };
         self.broken = written.err();
+    }
+
+    /// Prints these lines.
+    pub(super) fn each(&mut self, lines: &[String]) {
+        lines.iter().for_each(|line| self.line(line));
     }
 
     /// Prints the lines of a text.
@@ -277,7 +285,7 @@ impl PlainLoop {
             return self.tell_waiting();
         };
         let lines = self.status_lines(page);
-        lines.iter().for_each(|line| self.out.line(line));
+        self.out.each(&lines);
         self.tell_waiting();
     }
 
@@ -375,12 +383,12 @@ impl PlainLoop {
             }
             Some(Overlay::Form(form)) => {
                 let lines = form_lines(form);
-                lines.iter().for_each(|line| self.out.line(line));
+                self.out.each(&lines);
             }
             Some(Overlay::Comparison(view)) => {
                 let most = if self.compares_all { usize::MAX } else { DIFFERENCES };
                 let lines = comparison_lines(&view.compared, most);
-                lines.iter().for_each(|line| self.out.line(line));
+                self.out.each(&lines);
                 self.state.overlays.pop();
                 self.window = None;
             }
@@ -406,7 +414,7 @@ impl PlainLoop {
                     let about = "the goal, the facts and what the others said";
                     lines.push(format!("question {run} {id} prints {about}"));
                 }
-                lines.iter().for_each(|line| self.out.line(line));
+                self.out.each(&lines);
             }
         }
         self.questions.retain(|key| open.iter().any(|(it, _)| it == key));
@@ -529,55 +537,4 @@ pub(super) fn run_lines(page: &RunPage) -> Vec<String> {
         lines.extend((!summary.is_empty()).then_some(summary));
     }
     lines
-}
-
-/// The launch form: a line for each field, and its problems.
-pub(super) fn form_lines(form: &LaunchForm) -> Vec<String> {
-    let what = match &form.fork {
-        Some(fork) => format!("a fork of {}", fork.run),
-        None => format!("a run of {}", form.entry.name),
-    };
-    let mut lines = vec![format!("form of {what}: set FIELD VALUE, then start or cancel")];
-    for (at, field) in form_fields(form) {
-        let section = FormSection::of_field(&field.id).title(form.fork.is_some());
-        // The hint of a boundary names keys.
-        let has_hint = !field.hint.is_empty() && field.id != FieldId::Boundary;
-        let hint = if has_hint { format!(" ({})", field.hint) } else { String::new() };
-        let value = match &field.value {
-            FieldValue::Switch { on: true, .. } => "on, takes on or off".to_owned(),
-            FieldValue::Switch { on: false, .. } => "off, takes on or off".to_owned(),
-            _ => field.text().split_whitespace().collect::<Vec<_>>().join(" "),
-        };
-        let value = visible_within(&value, LINE_CHARS);
-        lines.push(format!("field {} {section}: {}{hint}: {value}", at + 1, field.label));
-        if let FieldValue::Choice { choices, .. } = &field.value {
-            let numbered = choices.iter().enumerate();
-            lines.extend(numbered.map(|(at, choice)| format!("  {} {choice}", at + 1)));
-        }
-    }
-    lines.extend(problem_lines(form));
-    lines
-}
-
-/// The problems of a form.
-pub(super) fn problem_lines(form: &LaunchForm) -> Vec<String> {
-    let label = |id: &Option<FieldId>| {
-        let field = id.as_ref().and_then(|id| form.fields.get(id));
-        field.map(|field| format!("{}: ", field.label)).unwrap_or_default()
-    };
-    let line = |fault: &crate::screen::form::FormProblem| {
-        let kind = if fault.error { "error" } else { "warning" };
-        format!("{kind}: {}{}", label(&fault.field), fault.text)
-    };
-    form.problems.iter().map(line).collect()
-}
-
-/// The fields of a form that take a value, with their places.
-pub(super) fn form_fields(
-    form: &LaunchForm,
-) -> impl Iterator<Item = (usize, &crate::screen::form::Field)> {
-    let has_value = |field: &&crate::screen::form::Field| {
-        !matches!(field.value, FieldValue::Button) && form.fields.is_shown(&field.id)
-    };
-    form.fields.list.iter().filter(has_value).enumerate()
 }
