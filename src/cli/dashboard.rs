@@ -7,9 +7,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ratatui::layout::Size;
+use tokio::sync::mpsc;
 
 use super::args::Global;
-use super::exit::Exit;
+use super::exit::{Done, Exit};
 use super::launch::{OnStoreFailure, StoreOfCommand};
 use super::people::PeopleArg;
 use super::plain;
@@ -94,40 +95,25 @@ impl<'a> DashboardArgs<'a> {
 }
 
 /// Opens the dashboard and returns when the operator leaves it.
-pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> Exit {
+pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> Done {
     let is_plain = global.is_plain();
-    if is_plain && wanted.tour {
-        let why = Refused::new("the tour explains keys, and plain mode has words in place of keys");
-        return refuse(&why.help("start `roundtable --plain` and type help"), Exit::Usage);
-    }
+    can_open(&wanted, is_plain)?;
     if is_plain {
         use_words(word_of);
-    } else if !screen_guard::is_interactive() {
-        let what = if wanted.tour { "the tour" } else { "the dashboard" };
-        let why = Refused::new(format!("{what} needs a terminal"));
-        return refuse(&why.help(HEADLESS), Exit::Usage);
     }
     let request = match wanted.run.map(request) {
-        Some(None) => return Exit::Usage,
+        Some(None) => return Err(Exit::Usage),
         request => request.flatten(),
     };
-    let expected = match expected_runs(wanted.watched.and_then(|args| args.expect.as_deref())) {
-        Ok(expected) => expected,
-        Err(exit) => return exit,
-    };
+    let expected = expected_runs(wanted.watched.and_then(|args| args.expect.as_deref()))?;
     let proxy = wanted.run.and_then(|args| args.proxy.as_deref());
-    let models = match models::parse_proxy(proxy) {
-        Ok(via) => LiveModels::new(via),
-        Err(why) => return refuse(&why, Exit::Usage),
-    };
-    let runtime = match build_runtime(builder().on_thread_start(lower_priority)) {
-        Ok(runtime) => runtime,
-        Err(exit) => return exit,
-    };
+    let via = models::parse_proxy(proxy).map_err(|why| refuse(&why, Exit::Usage))?;
+    let models = LiveModels::new(via);
+    let runtime = build_runtime(builder().on_thread_start(lower_priority))?;
     let abilities = TerminalFeatures::detect();
     if abilities.is_dumb && !is_plain {
         let why = Refused::new("this terminal (TERM=dumb) cannot show a dashboard");
-        return refuse(&why.help(HEADLESS), Exit::Usage);
+        return Err(refuse(&why.help(HEADLESS), Exit::Usage));
     }
     // A locale without Unicode cannot show the glyphs.
     let ascii = global.is_ascii() || abilities.narrow_locale.is_some();
@@ -140,20 +126,13 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     };
     // The loop has its own runtime, so that the screen stays responsive when the threads of the
     // other one are blocked.
-    let own = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
-        Ok(own) => own,
-        Err(error) => {
-            return refuse(&Refused::new("cannot start").because(error), Exit::Stopped);
-        }
-    };
+    let own = build_runtime(tokio::runtime::Builder::new_current_thread().enable_time())?;
     let named = wanted.run.filter(|args| args.text.is_none()).map(|args| args.scenario.clone());
     // A pipe can be read only once.
     let named = named.filter(|what| !read_file::is_pipe(Path::new(what)));
     // What is wrong is said before the dashboard opens.
-    let attached = match wanted.attached.map(|args| runtime.block_on(RunLink::find(args, None))) {
-        Some(Err(exit)) => return exit,
-        found => found.and_then(Result::ok),
-    };
+    let attached = wanted.attached.map(|args| runtime.block_on(RunLink::find(args, None)));
+    let attached = attached.transpose()?;
     let attached_run = attached.as_ref().map(|(_, run)| run.clone());
     let cluster = match &attached {
         Some((RunLink::Cluster(cluster), run)) => {
@@ -162,17 +141,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         _ => super::cluster::configured_cluster().map(ShownCluster::Configured),
     };
     let stored = StoreOfCommand::open(global, OnStoreFailure::Pause);
-    let (mut services, answers) = {
-        let _runs_go_on_in = runtime.enter();
-        let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
-        let folder = std::env::current_dir().unwrap_or_default();
-        let keeper = stored.keeper();
-        let usual = EngineSettings::default();
-        let stored_bytes = if keeper.is_some() { STORED_BYTES } else { usual.stored_bytes };
-        let engine =
-            Engine::with_keeper(EngineSettings { log: LOG, stored_bytes, ..usual }, traced(keeper));
-        Services::new(engine, models, trust, named, folder)
-    };
+    let (mut services, answers) = services_of(&stored, models, named, &runtime);
     services.kept = stored.kept();
     let engine = Arc::clone(&services.engine);
     #[cfg(unix)]
@@ -196,10 +165,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     // What is wrong is said before the dashboard opens.
     let watching =
         wanted.watched.map(|args| watch_program(args, expected.clone(), &services, &runtime));
-    let watching = match watching {
-        Some(Err((why, exit))) => return refuse(&why, exit),
-        watching => watching.and_then(Result::ok),
-    };
+    let watching = watching.transpose().map_err(|(why, exit)| refuse(&why, exit))?;
     let watched = watching.as_ref().map(|(watching, _)| watching.signals());
     let ended = own.block_on(async {
         let watchdog = Watchdog::start(move |code| {
@@ -288,7 +254,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     // Tasks that still wait for a disk or a pager are abandoned.
     own.shutdown_background();
     runtime.shutdown_background();
-    match ended {
+    Ok(match ended {
         Ok(DashboardExit { code, state, theme }) => {
             let paint = StreamStyle::of_stdout(theme, ascii);
             // Plain mode has printed how its runs ended.
@@ -309,7 +275,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
                 print_message(&visible(&note));
             }
             let Some(((program_code, report), output)) = program else {
-                return Exit::Other(code);
+                return Ok(Exit::Other(code));
             };
             output.print();
             for note in super::watch::report_notes(&report) {
@@ -323,7 +289,39 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
             // As after SIGHUP, which may come later than the end of the input.
             refuse(&Refused::new("the terminal was closed").because(error), Exit::Other(129))
         }
+    })
+}
+
+/// Whether there is a screen for what is wanted.
+fn can_open(wanted: &DashboardArgs<'_>, is_plain: bool) -> Result<(), Exit> {
+    if is_plain && wanted.tour {
+        let why = Refused::new("the tour explains keys, and plain mode has words in place of keys");
+        let why = why.help("start `roundtable --plain` and type help");
+        return Err(refuse(&why, Exit::Usage));
     }
+    if !is_plain && !screen_guard::is_interactive() {
+        let what = if wanted.tour { "the tour" } else { "the dashboard" };
+        let why = Refused::new(format!("{what} needs a terminal"));
+        return Err(refuse(&why.help(HEADLESS), Exit::Usage));
+    }
+    Ok(())
+}
+
+/// The engine and what the effects of the screen need besides. `named`: the scenario of the command line.
+fn services_of(
+    stored: &StoreOfCommand,
+    models: LiveModels,
+    named: Option<String>,
+    runtime: &tokio::runtime::Runtime,
+) -> (Services, mpsc::UnboundedReceiver<EffectResult>) {
+    let _runs_go_on_in = runtime.enter();
+    let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
+    let folder = std::env::current_dir().unwrap_or_default();
+    let keeper = stored.keeper();
+    let usual = EngineSettings::default();
+    let stored_bytes = if keeper.is_some() { STORED_BYTES } else { usual.stored_bytes };
+    let settings = EngineSettings { log: LOG, stored_bytes, ..usual };
+    Services::new(Engine::with_keeper(settings, traced(keeper)), models, trust, named, folder)
 }
 
 /// Starts a program and shows its runs: the first one at once, later ones where a run that has ended is on the

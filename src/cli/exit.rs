@@ -31,6 +31,15 @@ pub enum Exit {
     Other(u8),
 }
 
+/// How a command ended. An error has ended it before its work was done; its message has been printed.
+pub type Done = Result<Exit, Exit>;
+
+impl From<Done> for Exit {
+    fn from(done: Done) -> Self {
+        done.unwrap_or_else(|exit| exit)
+    }
+}
+
 impl Exit {
     /// The code of a program that cannot be started, as shells have it: 127 if it is not found, 126 if it
     /// cannot be executed.

@@ -241,7 +241,7 @@ fn dispatch(
     // Only the dashboard asks the terminal.
     let theme = choice.clone().theme();
     let paint = |theme| StreamStyle::of_stdout(theme, ascii);
-    let open = |wanted: DashboardArgs<'_>| dashboard::open(wanted, global, choice);
+    let open = |wanted: DashboardArgs<'_>| dashboard::open(wanted, global, choice).into();
     let Some(command) = command else { return open(DashboardArgs::default()) };
     match command {
         CliCommand::Tour => open(DashboardArgs { tour: true, ..DashboardArgs::default() }),
@@ -268,7 +268,7 @@ fn dispatch(
         CliCommand::Runs(args) if args.on.is_some() => {
             run_to_end(cluster::list_runs(&args, theme, ascii))
         }
-        CliCommand::Runs(args) => kept::runs(&args, theme, ascii),
+        CliCommand::Runs(args) => kept::runs(&args, theme, ascii).into(),
         CliCommand::Open(args) => match kept::OpenedRun::find(&args.run) {
             Ok(run) => open(DashboardArgs { opened: Some(run), ..DashboardArgs::default() }),
             Err(exit) => exit,
@@ -277,8 +277,8 @@ fn dispatch(
         CliCommand::Resume(args) => run_to_end(kept::resume(&args, theme, ascii)),
         CliCommand::Fork(args) => run_to_end(kept::fork(&args, theme, ascii)),
         CliCommand::Diff(args) => kept::diff(&args, theme, ascii),
-        CliCommand::Export(args) => kept::export(&args, global),
-        CliCommand::Import(args) => kept::import(&args),
+        CliCommand::Export(args) => kept::export(&args, global).into(),
+        CliCommand::Import(args) => kept::import(&args).into(),
         CliCommand::Runner(args) => run_to_end(cluster::runner(&args)),
         CliCommand::Attach(args) => {
             open(DashboardArgs { attached: Some(&args), ..DashboardArgs::default() })
@@ -349,16 +349,16 @@ fn start_log(global: &Global, to_file: bool) -> Result<Option<LogGuard>, Exit> {
 const BLOCKING_GRACE: Duration = Duration::from_millis(200);
 
 /// Runs to completion, and sends the last spans; abandons blocking threads after [`BLOCKING_GRACE`].
-fn run_to_end(work: impl Future<Output = Exit>) -> Exit {
+fn run_to_end(work: impl Future<Output = impl Into<Exit>>) -> Exit {
     match runtime() {
         Ok(runtime) => end_in(runtime, work),
         Err(exit) => exit,
     }
 }
 
-fn end_in(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
+fn end_in(runtime: tokio::runtime::Runtime, work: impl Future<Output = impl Into<Exit>>) -> Exit {
     let exit = runtime.block_on(async {
-        let exit = work.await;
+        let exit = work.await.into();
         print_notes(traced_runs::finish().await.as_slice());
         exit
     });

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::cluster::{self, OnArgs};
 use super::command_words::{CtlAction, check};
-use super::exit::Exit;
+use super::exit::{Done, Exit};
 use super::headless::OpenQuestions;
 #[cfg(unix)]
 use super::kept;
@@ -543,23 +543,20 @@ impl SteeredRun {
 }
 
 /// Runs `roundtable ctl`.
-pub async fn ctl(args: CtlArgs) -> Exit {
-    let mut run = match SteeredRun::find(&args.run, None).await {
-        Ok(run) => run,
-        Err(exit) => return exit,
-    };
+pub async fn ctl(args: CtlArgs) -> Done {
+    let mut run = SteeredRun::find(&args.run, None).await?;
     let command = args.action.command();
     if let Err(why) = check(&command, &run.world) {
-        return refuse(&Refused::new(format!("{}: {}", run.run, visible(&why))), Exit::Usage);
+        return Err(refuse(&Refused::new(format!("{}: {}", run.run, visible(&why))), Exit::Usage));
     }
-    match run.send(&command).await {
+    Ok(match run.send(&command).await {
         Ok(Some(by)) => {
             let by = visible_within(&by, REASON_CHARS);
             print(&format!("{}: {by} {}\n", run.run, visible(&command_words(&command))), Exit::Ok)
         }
         Ok(None) => not_taken(&run.run),
         Err(why) => refuse(&explained(why, &run.run, None).await, Exit::Stopped),
-    }
+    })
 }
 
 /// A runner may take the run later.
@@ -569,21 +566,15 @@ fn not_taken(run: &RunId) -> Exit {
 }
 
 /// Runs `roundtable answer`.
-pub async fn answer(args: AnswerArgs) -> Exit {
-    let given = match given_answer(&args) {
-        Ok(given) => given,
-        Err(why) => return refuse(&why, Exit::Usage),
-    };
-    let mut run = match SteeredRun::find(&args.run, args.id).await {
-        Ok(run) => run,
-        Err(exit) => return exit,
-    };
-    let (Some(id), Some(given)) = (args.id, given) else { return print_open(&run, args.id) };
-    match run.answer(id, given, host::this_person()).await {
+pub async fn answer(args: AnswerArgs) -> Done {
+    let given = given_answer(&args).map_err(|why| refuse(&why, Exit::Usage))?;
+    let mut run = SteeredRun::find(&args.run, args.id).await?;
+    let (Some(id), Some(given)) = (args.id, given) else { return Ok(print_open(&run, args.id)) };
+    Ok(match run.answer(id, given, host::this_person()).await {
         Ok(Some(how)) => print(&format!("{} {id}: {how}\n", run.run), Exit::Ok),
         Ok(None) => not_taken(&run.run),
         Err((why, exit)) => refuse(&why, exit),
-    }
+    })
 }
 
 /// The answer of the command line; `None`: it has none.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::exit::Exit;
+use super::exit::{Done, Exit};
 use super::launch::{needed_permission, overrides, read_scenario, save_permission};
 use super::run::RunArgs;
 use super::streams;
@@ -47,11 +47,8 @@ pub struct ToolsArgs {
 }
 
 /// Starts the servers and prints what they list.
-pub async fn run(args: &ToolsArgs, paint: StreamStyle) -> Exit {
-    let servers = match servers(args) {
-        Ok(servers) => servers,
-        Err(exit) => return exit,
-    };
+pub async fn run(args: &ToolsArgs, paint: StreamStyle) -> Done {
+    let servers = servers(args)?;
     let (mut text, mut found, mut failed) = (String::new(), Vec::new(), false);
     for server in &servers {
         match prepare::list_tools(server).await {
@@ -83,13 +80,13 @@ pub async fn run(args: &ToolsArgs, paint: StreamStyle) -> Exit {
         }
     }
     let exit = if failed { Exit::Stopped } else { Exit::Ok };
-    match args.json {
+    Ok(match args.json {
         true => {
             let text = serde_json::to_string_pretty(&Value::Array(found)).unwrap_or_default();
             streams::print(&(text + "\n"), exit)
         }
         false => streams::print(&text, exit),
-    }
+    })
 }
 
 /// The servers to start. An error was printed.

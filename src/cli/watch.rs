@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::args::{Global, RunFormat};
-use super::exit::Exit;
+use super::exit::{Done, Exit};
 use super::headless::on_stop;
 use super::launch::{FOLLOWED, OnStoreFailure, StoreOfCommand, engine_settings, print_notes};
 use super::output::RunWriter;
@@ -402,14 +402,9 @@ type DataWriter = RunWriter<Box<dyn io::Write + Send>>;
 type SharedWriter = Arc<Mutex<Option<DataWriter>>>;
 
 /// Runs `roundtable watch` without the dashboard.
-pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Exit {
-    if let Err(exit) = streams::check_stdout() {
-        return exit;
-    }
-    let expected = match expected_runs(args.expect.as_deref()) {
-        Ok(expected) => expected,
-        Err(exit) => return exit,
-    };
+pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Done {
+    streams::check_stdout()?;
+    let expected = expected_runs(args.expect.as_deref())?;
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
     let headless = HeadlessRuns::new(args.format, expected, global, theme, &stored);
@@ -422,37 +417,25 @@ pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Exit {
         }),
         Box::new(streams::pass_on_as_errors),
     ];
-    let watching = match Watching::begin(args, false, headless.start(&signals), sinks).await {
-        Ok(watching) => watching,
-        Err((why, exit)) => return refuse(&why, exit),
-    };
+    let begun = Watching::begin(args, false, headless.start(&signals), sinks).await;
+    let watching = begun.map_err(|(why, exit)| refuse(&why, exit))?;
     let _ = signals.set(watching.signals());
     pass_signals(watching.signals());
     let (code, report) = watching.wait().await;
     let holds = headless.end(&report).await;
     print_notes(&stored.finish().await);
-    exit_of(code, holds)
+    Ok(exit_of(code, holds))
 }
 
 /// Runs `roundtable listen`: until an interrupt.
-pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
-    if let Err(exit) = streams::check_stdout() {
-        return exit;
-    }
-    let expected = match expected_runs(args.expect.as_deref()) {
-        Ok(expected) => expected,
-        Err(exit) => return exit,
-    };
+pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Done {
+    streams::check_stdout()?;
+    let expected = expected_runs(args.expect.as_deref())?;
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
-    let token = match chosen_token() {
-        Ok(token) => token,
-        Err(why) => return refuse(&why, Exit::Usage),
-    };
-    let (listener, address) = match listen_on(args.addr, token).await {
-        Ok(listening) => listening,
-        Err(why) => return refuse(&why, Exit::Stopped),
-    };
+    let token = chosen_token().map_err(|why| refuse(&why, Exit::Usage))?;
+    let (listener, address) =
+        listen_on(args.addr, token).await.map_err(|why| refuse(&why, Exit::Stopped))?;
     let variables = variables(&address);
     let headless = HeadlessRuns::new(args.format, expected, global, theme, &stored);
     let (sender, inputs) = mpsc::channel(QUEUED);
@@ -470,7 +453,7 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
     server.abort();
     let holds = headless.end(&report).await;
     print_notes(&stored.finish().await);
-    exit_of(0, holds)
+    Ok(exit_of(0, holds))
 }
 
 /// The rows of `--expect`; on an error the message has been printed.

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use self::client::AcpClient;
 use self::session::{AcpSessions, PromptSource};
 use super::args::{FlagArg, Global};
-use super::exit::Exit;
+use super::exit::{Done, Exit};
 use super::launch::read_scenario;
 use super::people::PeopleArg;
 use super::run::RunArgs;
@@ -82,16 +82,10 @@ roundtable: `roundtable acp SCENARIO` is started by an ACP client, which speaks 
 ";
 
 /// Runs `roundtable acp` until the client closes standard input, or a signal.
-pub async fn serve(args: AcpArgs, global: &Global) -> Exit {
-    let mut service = match StdioService::open(global, HOW) {
-        Ok(service) => service,
-        Err(exit) => return exit,
-    };
-    let run = match run_args(args) {
-        Ok(run) => run,
-        Err(why) => return refuse(&why, Exit::Usage),
-    };
-    let Some(scenario) = read_scenario(&run) else { return Exit::Usage };
+pub async fn serve(args: AcpArgs, global: &Global) -> Done {
+    let mut service = StdioService::open(global, HOW)?;
+    let run = run_args(args).map_err(|why| refuse(&why, Exit::Usage))?;
+    let Some(scenario) = read_scenario(&run) else { return Err(Exit::Usage) };
     let (input, output) = service.connect();
     let (sender, lines) = mpsc::channel(QUEUED);
     let writer = tokio::spawn(write_lines(lines, output));
@@ -111,7 +105,7 @@ pub async fn serve(args: AcpArgs, global: &Global) -> Exit {
     // The last sender of lines.
     drop((agent, prompts));
     let _ = writer.await;
-    service.finish(Exit::Ok).await
+    Ok(service.finish(Exit::Ok).await)
 }
 
 /// The arguments of `roundtable run` for the runs of the agent.

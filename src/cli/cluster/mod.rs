@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::exit::Exit;
+use super::exit::{Done, Exit};
 use super::kept::RunsArgs;
 use super::streams::{StreamStyle, print_message, refuse};
 use super::{kept, streams};
@@ -177,13 +177,13 @@ fn replicas(text: &str) -> Result<usize, String> {
 }
 
 /// Runs `roundtable cluster`.
-pub async fn cluster(args: &ClusterArgs, paint: &StreamStyle) -> Exit {
+pub async fn cluster(args: &ClusterArgs, paint: &StreamStyle) -> Done {
     match &args.action {
         ClusterAction::Init { on, replicas, dry_run } => init(on, *replicas, *dry_run, paint).await,
         ClusterAction::Status { on, json } => status(on, *json, paint).await,
         ClusterAction::Pull { on, runs } => pull(on, runs).await,
         ClusterAction::Push { on, runs } => push(on, runs).await,
-        ClusterAction::Serve { port, data } => serve::serve(*port, data.as_deref()).await,
+        ClusterAction::Serve { port, data } => Ok(serve::serve(*port, data.as_deref()).await),
     }
 }
 
@@ -247,36 +247,28 @@ pub(super) async fn connect_on(on: &OnArgs) -> Result<Cluster, Exit> {
 }
 
 /// Lists the runs of a cluster, the newest first.
-pub async fn list_runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
+pub async fn list_runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Done {
     if args.action.is_some() {
         let why = Refused::new("prune, pin, rm and restore are for runs of this machine");
-        return refuse(&why.help("leave out --on"), Exit::Usage);
+        return Err(refuse(&why.help("leave out --on"), Exit::Usage));
     }
-    let cluster = match connect(args.on.as_ref().and_then(|on| on.as_deref())).await {
-        Ok(cluster) => cluster,
-        Err(exit) => return exit,
-    };
-    match RunRows(&cluster).all().await {
+    let cluster = connect(args.on.as_ref().and_then(|on| on.as_deref())).await?;
+    Ok(match RunRows(&cluster).all().await {
         Ok(rows) => {
             let rows: Vec<RunRow> = rows.iter().map(|row| row.to_run_row()).collect();
             kept::print_rows(&rows, args, theme, ascii)
         }
         Err(why) => refuse(&why, Exit::Stopped),
-    }
+    })
 }
 
 /// Runs `roundtable cluster init`.
-async fn init(on: &OnArgs, replicas: usize, dry_run: bool, paint: &StreamStyle) -> Exit {
-    let cluster = match connect_on(on).await {
-        Ok(cluster) => cluster,
-        Err(exit) => return exit,
-    };
-    let before = match ClusterLayout(&cluster).parts().await {
-        Ok(before) => before,
-        Err(why) => return refuse(&why, Exit::Stopped),
-    };
+async fn init(on: &OnArgs, replicas: usize, dry_run: bool, paint: &StreamStyle) -> Done {
+    let cluster = connect_on(on).await?;
+    let before =
+        ClusterLayout(&cluster).parts().await.map_err(|why| refuse(&why, Exit::Stopped))?;
     if !dry_run && let Err(why) = ClusterLayout(&cluster).make(replicas).await {
-        return refuse(&why, Exit::Stopped);
+        return Err(refuse(&why, Exit::Stopped));
     }
     let mut text = String::new();
     for part in &before {
@@ -291,28 +283,19 @@ async fn init(on: &OnArgs, replicas: usize, dry_run: bool, paint: &StreamStyle) 
         let done = paint.role(role, &format!("{done:<16}"));
         let _ = writeln!(text, "{:<11} {done} {}", part.name, part.purpose);
     }
-    streams::print(&text, Exit::Ok)
+    Ok(streams::print(&text, Exit::Ok))
 }
 
 /// Runs `roundtable cluster status`.
-async fn status(on: &OnArgs, json: bool, paint: &StreamStyle) -> Exit {
-    let cluster = match connect_on(on).await {
-        Ok(cluster) => cluster,
-        Err(exit) => return exit,
-    };
-    let parts = match ClusterLayout(&cluster).parts().await {
-        Ok(parts) => parts,
-        Err(why) => return refuse(&why, Exit::Stopped),
-    };
+async fn status(on: &OnArgs, json: bool, paint: &StreamStyle) -> Done {
+    let cluster = connect_on(on).await?;
+    let parts = ClusterLayout(&cluster).parts().await.map_err(|why| refuse(&why, Exit::Stopped))?;
     let is_ready = parts.iter().all(|part| part.presence == Presence::Ready);
     let runners = match is_ready {
         true => cluster.runners().await,
         false => Ok(Vec::new()),
     };
-    let runners = match runners {
-        Ok(runners) => runners,
-        Err(why) => return refuse(&why, Exit::Stopped),
-    };
+    let runners = runners.map_err(|why| refuse(&why, Exit::Stopped))?;
     let exit = if is_ready { Exit::Ok } else { Exit::Stopped };
     if json {
         let parts: Vec<_> = parts
@@ -328,9 +311,9 @@ async fn status(on: &OnArgs, json: bool, paint: &StreamStyle) -> Exit {
             "servers": cluster.servers(), "version": cluster.version(),
             "namespace": cluster.namespace().to_string(), "parts": parts, "runners": runners,
         });
-        return streams::print(&format!("{all:#}\n"), exit);
+        return Ok(streams::print(&format!("{all:#}\n"), exit));
     }
-    streams::print(&text(&cluster.version(), cluster.servers(), &parts, &runners, paint), exit)
+    Ok(streams::print(&text(&cluster.version(), cluster.servers(), &parts, &runners, paint), exit))
 }
 
 fn text(
@@ -381,25 +364,19 @@ fn text(
 }
 
 /// Runs `roundtable cluster pull`: prints the id that each run has in the store.
-async fn pull(on: &OnArgs, runs: &[String]) -> Exit {
-    let (database, cluster) = match both(on).await {
-        Ok(both) => both,
-        Err(exit) => return exit,
-    };
-    each(runs, async |name| pull_one(&database, &cluster, name).await).await
+async fn pull(on: &OnArgs, runs: &[String]) -> Done {
+    let (database, cluster) = both(on).await?;
+    Ok(each(runs, async |name| pull_one(&database, &cluster, name).await).await)
 }
 
 /// Runs `roundtable cluster push`: prints the id of each run.
-async fn push(on: &OnArgs, runs: &[String]) -> Exit {
-    let (database, cluster) = match both(on).await {
-        Ok(both) => both,
-        Err(exit) => return exit,
-    };
-    each(runs, async |name| {
+async fn push(on: &OnArgs, runs: &[String]) -> Done {
+    let (database, cluster) = both(on).await?;
+    Ok(each(runs, async |name| {
         let row = kept::find(&database, name).map_err(CopyError::Said)?;
         push_one(&database, &cluster, row).await
     })
-    .await
+    .await)
 }
 
 /// Why a run was not copied.

@@ -17,7 +17,7 @@ use crate::base::refused::Refused;
 use crate::base::time::now_ms;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::cli::args::{Global, RunFormat};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Done, Exit};
 use crate::cli::headless::{HeadlessOptions, exit_of, on_stop, report_message_start};
 use crate::cli::launch::{
     messages, needed_permission, print_notes, read_scenario, save_permission, schedule,
@@ -41,11 +41,11 @@ use crate::scenario::Scenario;
 use crate::screen::theme::Theme;
 
 /// Runs `roundtable run --on`.
-pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
-    let Some(scenario) = read_scenario(args) else { return Exit::Usage };
+pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Done {
+    let Some(scenario) = read_scenario(args) else { return Err(Exit::Usage) };
     if let Some(why) = unsupported(args) {
         print_message(why);
-        return Exit::Usage;
+        return Err(Exit::Usage);
     }
     // The operator is asked here: a runner has no operator to ask.
     let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
@@ -53,18 +53,15 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     {
         if !args.trust {
             print_notes(&needed_permission(&scenario, &consent, args.live));
-            return Exit::Usage;
+            return Err(Exit::Usage);
         }
         save_permission(&trust, &consent, &scenario);
     }
     if let Some(times) = args.repeat.times {
-        return run_batch(args, &scenario, times).await;
+        return Ok(run_batch(args, &scenario, times).await);
     }
     let url = args.remote.on.as_ref().and_then(|on| on.as_deref());
-    let cluster = match connect(url).await {
-        Ok(cluster) => cluster,
-        Err(exit) => return exit,
-    };
+    let cluster = connect(url).await?;
     let messages = messages(&scenario, args);
     let usual = if streams::stdout_is_terminal() { RunFormat::Text } else { RunFormat::Json };
     let paint = StreamStyle::of_stdout(theme, global.is_ascii());
@@ -83,24 +80,21 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         if place > 0 || !args.messages.is_empty() {
             request.message = Some(text.to_string());
         }
-        request = match cluster.hand_over(request).await {
-            Ok(request) => request,
-            Err(why) => return refuse(&why, Exit::Stopped),
-        };
+        request = cluster.hand_over(request).await.map_err(|why| refuse(&why, Exit::Stopped))?;
         if args.detach.detach {
             if count > 1 {
                 print_message(
                     "only the first message was handed over: --detach waits for no answer",
                 );
             }
-            return streams::print(&format!("{}\n", request.run), Exit::Ok);
+            return Ok(streams::print(&format!("{}\n", request.run), Exit::Ok));
         }
         let (outcome, world) = match follow_run(&mut followed, &request, place + 1).await {
             FollowEnd::Ended(outcome, world) => (*outcome, *world),
-            FollowEnd::Exit(exit) => return exit,
+            FollowEnd::Exit(exit) => return Ok(exit),
             FollowEnd::Trouble(why) => {
                 let what = format!("{} cannot be followed", request.run);
-                return refuse(&Refused::new(what).because(why), Exit::Stopped);
+                return Err(refuse(&Refused::new(what).because(why), Exit::Stopped));
             }
         };
         let written = match count {
@@ -108,7 +102,7 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
             _ => followed.output.end_of_session_run(&outcome, &world),
         };
         if let Err(why) = written {
-            return write_error_exit(&why);
+            return Err(write_error_exit(&why));
         }
         let cancelled = outcome.stop_reason == StopReason::Cancelled;
         if exit == Exit::Ok || cancelled {
@@ -126,9 +120,9 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     if count > 1
         && let Err(why) = followed.output.session(&SessionOutcome::new(outcomes, count))
     {
-        return write_error_exit(&why);
+        return Err(write_error_exit(&why));
     }
-    exit
+    Ok(exit)
 }
 
 /// What a runner cannot do for a run that is handed over.

@@ -17,7 +17,7 @@ use super::{RunnerArgs, connect_on};
 use crate::base::private_file;
 use crate::base::refused::Refused;
 use crate::base::visible::visible;
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Done, Exit};
 use crate::cli::headless::on_stop;
 use crate::cli::streams::{print_message, refuse};
 use crate::cluster::address::ClusterAddress;
@@ -173,15 +173,10 @@ async fn end(server: &mut Child) {
 }
 
 /// Runs `roundtable runner`.
-pub async fn runner(args: &RunnerArgs) -> Exit {
-    let via = match models::parse_proxy(args.proxy.as_deref()) {
-        Ok(via) => via,
-        Err(why) => return refuse(&why, Exit::Usage),
-    };
-    let cluster = match connect_on(&args.on).await {
-        Ok(cluster) => cluster,
-        Err(exit) => return exit,
-    };
+pub async fn runner(args: &RunnerArgs) -> Done {
+    let via =
+        models::parse_proxy(args.proxy.as_deref()).map_err(|why| refuse(&why, Exit::Usage))?;
+    let cluster = connect_on(&args.on).await?;
     let name = args.name.clone().unwrap_or_else(names::process_name);
     let settings = RunnerSettings {
         name: name.clone(),
@@ -206,10 +201,10 @@ pub async fn runner(args: &RunnerArgs) -> Exit {
     let (slots, pool) = (format::count_noun(u64::from(args.slots), "slot"), &args.pool);
     print_message(&format!("{name} plays runs of pool {pool}, {slots}, on {}", cluster.servers()));
     let runner = Runner::new(cluster, settings, LiveModels::new(via), draining, print_news);
-    match runner.serve().await {
+    Ok(match runner.serve().await {
         Ok(()) => Exit::Ok,
         Err(why) => refuse(&why, Exit::Stopped),
-    }
+    })
 }
 
 fn print_news(news: RunnerNews) {

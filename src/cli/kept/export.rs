@@ -13,7 +13,7 @@ use crate::base::private_file::TempFile;
 use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::cli::args::Global;
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Done, Exit};
 use crate::cli::streams::{print_message, refuse};
 use crate::cli::{run_to_end, streams};
 use crate::host::{kept_runs, run_store, traced_runs};
@@ -27,68 +27,63 @@ use crate::words::format::count_noun;
 use crate::words::page::RunPageWriter;
 
 /// Runs `roundtable export`.
-pub fn export(args: &ExportArgs, global: &Global) -> Exit {
-    let (database, row) = match super::open_run(&args.run) {
-        Ok(found) => found,
-        Err(exit) => return exit,
-    };
+pub fn export(args: &ExportArgs, global: &Global) -> Done {
+    let (database, row) = super::open_run(&args.run)?;
     let key = match args.redact.then(|| run_store::find_or_make_key(database.path())).transpose() {
         Ok(key) => key,
         Err(error) => {
             let why = Refused::new("there is no key to redact with").because(error);
-            return refuse(&why, Exit::Stopped);
+            return Err(refuse(&why, Exit::Stopped));
         }
     };
     let log = ExportedLog { database, run: row.id, key };
     if let Some(url) = &global.otlp {
         if args.output.is_some() || args.html {
             let why = Refused::new("--otlp sends the run, and writes nothing");
-            return refuse(&why.help("leave out --output and --html"), Exit::Usage);
+            return Err(refuse(&why.help("leave out --output and --html"), Exit::Usage));
         }
-        return run_to_end(send(&log, url, global.otlp_content));
+        return Ok(run_to_end(send(&log, url, global.otlp_content)));
     }
     let html = args.writes_page();
     let Some(path) = &args.output else {
         let mut out = BufWriter::new(streams::stdout_data());
         let written = write(&log, html, &mut out).and_then(|()| out.flush());
-        return match written {
+        return Ok(match written {
             Err(error) if is_of_store(&error) => unreadable(&log, error),
             written => streams::exit_after_write(written, Exit::Ok),
-        };
+        });
     };
-    match write_file(&log, html, path) {
+    Ok(match write_file(&log, html, path) {
         Ok(()) => Exit::Ok,
         Err(error) if is_of_store(&error) => unreadable(&log, error),
         Err(error) => {
             let what = format!("{} cannot be written", path.display());
             refuse(&Refused::new(what).because(error), Exit::Stopped)
         }
-    }
+    })
 }
 
 /// Sends the spans of the run.
-async fn send(log: &ExportedLog, url: &str, content: bool) -> Exit {
-    let target = match traced_runs::target(Some(url).filter(|url| !url.is_empty()), content) {
-        Ok(target) => target,
-        Err(why) => return refuse(&why, Exit::Usage),
-    };
+async fn send(log: &ExportedLog, url: &str, content: bool) -> Done {
+    let target = traced_runs::target(Some(url).filter(|url| !url.is_empty()), content)
+        .map_err(|why| refuse(&why, Exit::Usage))?;
     let (mut run, mut spans) = (RunSpans::new(target.has_texts), Vec::new());
     let read = log.each_event(|event| {
         run.take(&event, &mut spans);
         Ok(())
     });
     if let Err(error) = read {
-        return unreadable(log, error);
+        return Err(unreadable(log, error));
     }
     run.finish(&mut spans);
     let delivery = send_now(&target, traced_runs::client(), spans).await;
     if delivery.lost > 0 {
         let help = "try again: a span that is sent twice is the same span";
         let why = Refused::new(traced_runs::lost_text(&delivery));
-        return refuse(&why.help(help), Exit::Stopped);
+        return Err(refuse(&why.help(help), Exit::Stopped));
     }
     print_message(&format!("{} sent", count_noun(delivery.sent, "span")));
-    Exit::Ok
+    Ok(Exit::Ok)
 }
 
 /// Whether the log could not be read, as against the output that could not be written.
@@ -122,11 +117,8 @@ fn write(log: &ExportedLog, html: bool, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Runs `roundtable import`.
-pub fn import(args: &ImportArgs) -> Exit {
-    let database = match super::open() {
-        Ok(database) => database,
-        Err(exit) => return exit,
-    };
+pub fn import(args: &ImportArgs) -> Done {
+    let database = super::open()?;
     let mut exit = Exit::Ok;
     for path in &args.files {
         let name = path.display().to_string();
@@ -141,7 +133,7 @@ pub fn import(args: &ImportArgs) -> Exit {
         }
     }
     super::close(database);
-    exit
+    Ok(exit)
 }
 
 /// The log of a kept run.

@@ -14,7 +14,7 @@ use crate::base::refused::Refused;
 use crate::base::time::{self, now_ms};
 use crate::base::visible::visible;
 use crate::base::word_query::WordQuery;
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Done, Exit};
 use crate::cli::streams;
 use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::host::config;
@@ -34,13 +34,10 @@ use crate::words::question::waits_text;
 use crate::words::styled::StyleRole;
 
 /// Runs `roundtable runs`.
-pub fn runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
-    let database = match super::open() {
-        Ok(database) => database,
-        Err(exit) => return exit,
-    };
+pub fn runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Done {
+    let database = super::open()?;
     let done = match &args.action {
-        None => return list(&database, args, theme, ascii),
+        None => return Ok(list(&database, args, theme, ascii)),
         Some(RunsAction::Prune) => prune(&database),
         Some(RunsAction::Pin { runs, off }) => {
             let pin =
@@ -67,7 +64,7 @@ pub fn runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
         refuse(&why, Exit::Stopped)
     });
     super::close(database);
-    exit
+    Ok(exit)
 }
 
 fn pinned(on: bool) -> &'static str {

@@ -7,7 +7,7 @@ use super::{ForkArgs, PlayArgs, ResumeArgs};
 use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::cli::args::{PauseArg, RunFormat};
-use crate::cli::exit::Exit;
+use crate::cli::exit::{Done, Exit};
 use crate::cli::headless::{HeadlessOptions, SessionTurn};
 use crate::cli::launch::{
     FOLLOWED, engine_settings, flag_errors, needed_permission, overrides, print_notes,
@@ -38,21 +38,15 @@ use crate::store::database::Database;
 use crate::words::format::clock;
 
 /// Runs `roundtable resume`.
-pub async fn resume(args: &ResumeArgs, theme: Theme, ascii: bool) -> Exit {
+pub async fn resume(args: &ResumeArgs, theme: Theme, ascii: bool) -> Done {
     if args.play.detach.detach {
-        return detach(&args.play);
+        return Ok(detach(&args.play));
     }
-    let player = match Player::new(&args.play) {
-        Ok(player) => player,
-        Err(exit) => return exit,
-    };
-    let (database, row) = match super::open_run(&args.run) {
-        Ok(found) => found,
-        Err(exit) => return exit,
-    };
+    let player = Player::new(&args.play)?;
+    let (database, row) = super::open_run(&args.run)?;
     let with = (&player.live, &player.trust);
     let allow = |consent: &_, of: &_| player.allows(consent, of);
-    match prepare_resume(&database, &row, answerers(args.play.people), with, allow) {
+    Ok(match prepare_resume(&database, &row, answerers(args.play.people), with, allow) {
         Ok(PreparedResume { mut launch, resumption, notes }) => {
             let pauses = launch.schedule.breaks.clone();
             if args.play.people.is_none() && !pauses.is_empty() && launch.people.are_people() {
@@ -63,7 +57,7 @@ pub async fn resume(args: &ResumeArgs, theme: Theme, ascii: bool) -> Exit {
             play(database, turn, &notes, &pauses, &args.play, (theme, ascii)).await
         }
         Err(error) => print_refusal(error, row.live),
-    }
+    })
 }
 
 /// Who answers, if the command line says it.
@@ -168,44 +162,35 @@ pub(crate) async fn play(
 }
 
 /// Runs `roundtable fork`.
-pub async fn fork(args: &ForkArgs, theme: Theme, ascii: bool) -> Exit {
+pub async fn fork(args: &ForkArgs, theme: Theme, ascii: bool) -> Done {
     let (name, at) = match args.run.split_once('@') {
         Some((name, at)) => (name, Some(BoundaryId::new(at))),
         None => (args.run.as_str(), None),
     };
-    let (database, row) = match super::open_run(name) {
-        Ok(found) => found,
-        Err(exit) => return exit,
-    };
-    let recorded = match RecordedRun::read(&database, &row) {
-        Ok(recorded) => recorded,
-        Err(why) => return refuse(&why, Exit::Stopped),
-    };
+    let (database, row) = super::open_run(name)?;
+    let recorded = RecordedRun::read(&database, &row).map_err(|why| refuse(&why, Exit::Stopped))?;
     match at {
-        Some(_) if args.play.detach.detach => detach(&args.play),
+        Some(_) if args.play.detach.detach => Ok(detach(&args.play)),
         Some(at) => start(args, database, &row, recorded, at, (theme, ascii)).await,
         None if args.changes_something() => {
             let why = Refused::new("a change needs the boundary from which it holds");
             let help = format!(
                 "`roundtable fork {name}` lists them, then `roundtable fork {name}@BOUNDARY …`"
             );
-            refuse(&why.help(help), Exit::Usage)
+            Err(refuse(&why.help(help), Exit::Usage))
         }
         None => list(&recorded).await,
     }
 }
 
 /// Lists the boundaries of a run.
-async fn list(recorded: &RecordedRun) -> Exit {
-    let passed = match fork_places(recorded).await {
-        Ok(passed) => passed,
-        Err(why) => return refuse(&why, Exit::Stopped),
-    };
+async fn list(recorded: &RecordedRun) -> Done {
+    let passed = fork_places(recorded).await.map_err(|why| refuse(&why, Exit::Stopped))?;
     let line = |it: &ForkPlace| {
         format!("{:>8}  {:>7}  {}\n", clock(it.at), it.next.0, visible(it.id.as_str()))
     };
     let lines: String = passed.iter().map(line).collect();
-    streams::print(&format!("{:>8}  {:>7}  boundary\n{lines}", "time", "event"), Exit::Ok)
+    Ok(streams::print(&format!("{:>8}  {:>7}  boundary\n{lines}", "time", "event"), Exit::Ok))
 }
 
 async fn start(
@@ -215,14 +200,11 @@ async fn start(
     recorded: RecordedRun,
     at: BoundaryId,
     style: (Theme, bool),
-) -> Exit {
+) -> Done {
     if overrides(&args.set).is_none() {
-        return Exit::Usage;
+        return Err(Exit::Usage);
     }
-    let player = match Player::new(&args.play) {
-        Ok(player) => player,
-        Err(exit) => return exit,
-    };
+    let player = Player::new(&args.play)?;
     let wrong = match recorded.scenario(&args.set) {
         Ok(scenario) => flag_errors(&scenario, &args.flags),
         Err(why) if !args.set.is_empty() => vec![why],
@@ -232,20 +214,20 @@ async fn start(
         refuse(why, Exit::Usage);
     }
     if !wrong.is_empty() {
-        return Exit::Usage;
+        return Err(Exit::Usage);
     }
     let changes = changes(args);
     let with = (&player.live, &player.trust);
     let allow = |consent: &_, of: &_| player.allows(consent, of);
     let live = changes.model.as_ref().map_or(row.live, |it| matches!(it, RequestedModel::Live(_)));
     let people = answerers(args.play.detach.people(args.play.people));
-    match prepare_fork(&recorded, at, &changes, people, with, allow) {
+    Ok(match prepare_fork(&recorded, at, &changes, people, with, allow) {
         Ok(PreparedFork { launch, fork, notes }) => {
             let turn = SessionTurn::Forked(Box::new(launch), Box::new(fork));
             play(database, turn, &notes, &[], &args.play, style).await
         }
         Err(error) => print_refusal(error, live),
-    }
+    })
 }
 
 /// What the arguments change.

@@ -22,7 +22,7 @@ use rmcp::{ServerHandler, model};
 
 use self::play::ServerState;
 use super::args::Global;
-use super::exit::Exit;
+use super::exit::{Done, Exit};
 use super::stdio::StdioService;
 use super::streams::refuse;
 use crate::base::refused::Refused;
@@ -61,14 +61,11 @@ outcome; read_run has the events and the text of a run. Runs are scripted, cost 
 unless the operator allows live ones.";
 
 /// Runs `roundtable mcp` until the client closes standard input, or a signal.
-pub async fn serve(args: McpArgs, global: &Global) -> Exit {
-    let mut service = match StdioService::open(global, HOW) {
-        Ok(service) => service,
-        Err(exit) => return exit,
-    };
+pub async fn serve(args: McpArgs, global: &Global) -> Done {
+    let mut service = StdioService::open(global, HOW)?;
     let state = match ServerState::new(args, &service) {
         Ok(state) => Arc::new(state),
-        Err(why) => return refuse(&why, Exit::Usage),
+        Err(why) => return Err(refuse(&why, Exit::Usage)),
     };
     let (input, output) = service.connect();
     let transport = ClientTransport(AsyncRwTransport::<RoleServer, _, _>::new(input, output));
@@ -98,7 +95,7 @@ pub async fn serve(args: McpArgs, global: &Global) -> Exit {
         }
     }
     service.end_runs().await;
-    service.finish(exit).await
+    Ok(service.finish(exit).await)
 }
 
 /// The service of one client.

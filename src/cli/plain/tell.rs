@@ -15,6 +15,7 @@ use crate::cli::streams::{Stdout, TextStream, stdout_data};
 use crate::log::event::kind::{BreakerStage, Subject};
 use crate::log::event::{Event, EventKind, RunId, World};
 use crate::log::world::RunState;
+use crate::log::world::tool_row::ToolRow;
 use crate::screen::questions::open_questions;
 use crate::screen::run::RunPage;
 use crate::screen::run::views::tools::summary::faults_text;
@@ -311,47 +312,34 @@ impl PlainLoop {
         if world.progress.is_live() && !progress.is_empty() {
             lines.push(progress.replace('/', " of "));
         }
+        let rows = world.tools.rows().iter();
         if world.progress.is_live() {
-            let asked =
-                world.questions.open().map(|it| format!("{} ({})", it.asked.who, it.asked.id));
-            let asked: Vec<String> = asked.map(|it| it.replace("(q", "(question ")).collect();
-            if !asked.is_empty() {
-                lines.push(format!("waits for {}; questions lists them", asked.join(", ")));
-            }
-            let calling = world.tools.rows().iter().filter(|row| row.in_flight > 0);
-            let calling = calling.map(|row| {
+            let asked = world.questions.open();
+            let asked = asked.map(|it| format!("{} (question {})", it.asked.who, it.asked.id.0));
+            let asked = joined(asked, ", ");
+            lines.extend(asked.map(|who| format!("waits for {who}; questions lists them")));
+            let calling = rows.clone().filter(|row| row.in_flight > 0).map(|row| {
                 format!("{} of {}", format::count_noun(row.in_flight.into(), "call"), row.name())
             });
-            let calling: Vec<String> = calling.collect();
-            if !calling.is_empty() {
-                lines.push(format!("in flight: {}", calling.join(", ")));
-            }
+            lines.extend(joined(calling, ", ").map(|calls| format!("in flight: {calls}")));
         }
-        let stages =
-            world.tools.rows().iter().filter(|row| {
-                row.head.limits.breaker.is_some() && row.breaker != BreakerStage::Closed
-            });
+        let is_open = |row: &&ToolRow| {
+            row.head.limits.breaker.is_some() && row.breaker != BreakerStage::Closed
+        };
+        let stages = rows.clone().filter(is_open);
         let stages = stages.map(|row| format!("{} {}", row.name(), breaker_state(row.breaker)));
-        let stages: Vec<String> = stages.collect();
-        if !stages.is_empty() {
-            lines.push(format!("breakers: {}", stages.join(", ")));
-        }
-        let faults = world.tools.rows().iter();
-        let faults = faults.filter_map(|row| Some(format!("{} {}", row.name(), faults_text(row)?)));
-        let faults: Vec<String> = faults.collect();
-        if !faults.is_empty() {
-            lines.push(format!("injected faults: {}", faults.join("; ")));
-        }
+        lines.extend(joined(stages, ", ").map(|stages| format!("breakers: {stages}")));
+        let faults = rows.filter_map(|row| Some(format!("{} {}", row.name(), faults_text(row)?)));
+        lines.extend(joined(faults, "; ").map(|faults| format!("injected faults: {faults}")));
         for flag in &world.settings.flags {
             if let Some(on) = self.state.pending_flags.pending_position(page.id(), &flag.name) {
                 let to = if on { "on" } else { "off" };
                 lines.push(format!("flag {} will be {to} at the next boundary", flag.name));
             }
         }
-        let breakpoints = world.settings.breakpoints.iter().map(ToString::to_string);
-        let breakpoints: Vec<String> = breakpoints.collect();
-        if !breakpoints.is_empty() && world.progress.is_live() {
-            lines.push(format!("pauses at {}", breakpoints.join(", ")));
+        if world.progress.is_live() {
+            let breakpoints = world.settings.breakpoints.iter().map(ToString::to_string);
+            lines.extend(joined(breakpoints, ", ").map(|at| format!("pauses at {at}")));
         }
         lines
     }
@@ -441,6 +429,12 @@ impl PlainLoop {
             self.out.line(&format!("{}: {}, {state}{left}", page.id(), head.scenario));
         }
     }
+}
+
+/// The items in one text; `None`: there are none.
+fn joined(items: impl Iterator<Item = String>, between: &str) -> Option<String> {
+    let items: Vec<String> = items.collect();
+    (!items.is_empty()).then(|| items.join(between))
 }
 
 /// Two runs in words: how each ended, where they differ first, and at most so many differences.
