@@ -194,6 +194,9 @@ pub trait Narrate: Projection {
         Vec::new()
     }
 
+    /// The same as a part of a document; `shown` limits the length of a text.
+    fn read_before(&self, _doc: &mut StyledText, _shown: &dyn Fn(&str) -> String) {}
+
     /// The effects of switching a flag now, one per line; the first says when it takes effect.
     fn if_flag(&self, _flag: &FlagName, _on: bool, _run: &RunFold) -> Vec<String> {
         vec!["Takes effect at the next boundary.".to_owned()]

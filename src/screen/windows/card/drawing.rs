@@ -37,6 +37,7 @@ use crate::screen::{DrawContext, frame};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
+use crate::words::patterns::words_of;
 use crate::words::question::{
     answer_text, asks_text, deadline_text, noun, remembered_text, short_age,
 };
@@ -315,8 +316,6 @@ fn reading_text(card: &Card) -> String {
 const MAX_SHOWN_BYTES: usize = 16 * 1024;
 /// Most bytes of a line of the arguments; a longer one is continued on the next.
 const MAX_LINE_BYTES: usize = 4096;
-/// Most rounds that a seat reads of, as in the request to a model.
-const SHOWN_ROUNDS: usize = 2;
 /// Most calls of an agent before its question.
 const MAX_CALLS: usize = 3;
 /// Most characters of the line of such a call, and of its result.
@@ -505,22 +504,8 @@ fn seat(doc: &mut StyledText, page: &RunPage) {
         doc.heading("Facts");
         arguments(doc, facts);
     }
-    let Some(table) = page.world().collaboration() else { return };
-    // A seat reads of rounds that have closed, as a model does.
-    let closed = table.rounds.iter().filter(|round| round.closed.is_some());
-    let last = closed.clone().count().saturating_sub(SHOWN_ROUNDS);
-    for round in closed.skip(last) {
-        doc.heading(format!("Stances of round {}", round.number));
-        for from in round.contributions() {
-            let stance = format!("{}, confidence {}", from.stance.word(), from.confidence);
-            let is_brief = table.plan.share.is_stances();
-            let said = if is_brief { String::new() } else { format!(": {}", from.summary) };
-            doc.paragraph(from.agent.as_str(), &shown(&format!("{stance}{said}")));
-            let actions = from.actions.iter().filter(|_| !is_brief);
-            doc.list("", actions.map(|action| shown(&format!("- {action}"))));
-        }
-        let conflicts = round.conflicts.iter().map(|it| it.phrase().to_owned());
-        doc.list("conflicts", conflicts);
+    if let Some(words) = words_of(page.world()) {
+        words.read_before(doc, &shown);
     }
     doc.gap();
 }

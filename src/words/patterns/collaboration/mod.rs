@@ -321,6 +321,10 @@ impl Narrate for Collaboration {
         rows::said_before(self)
     }
 
+    fn read_before(&self, doc: &mut StyledText, shown: &dyn Fn(&str) -> String) {
+        rows::read_before(self, doc, shown);
+    }
+
     fn longest_subject(&self, _run: &RunFold) -> usize {
         let widths = self.plan.sequence.iter().map(|role| {
             // A role behind a flag has a sign after its name.

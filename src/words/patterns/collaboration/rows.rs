@@ -1,8 +1,11 @@
 //! What the panes of a collaboration show, a line for each row, and what somebody reads who has a seat.
 
+use std::sync::Arc;
+
 use super::{decision_or_next, seat_badge};
 use crate::log::facts::collaboration::Contribution;
-use crate::log::world::collaboration::Collaboration;
+use crate::log::world::collaboration::{Collaboration, Round};
+use crate::words::styled::StyledText;
 
 /// The seats in the current round, and how far it is.
 pub(super) fn seats(table: &Collaboration) -> Vec<String> {
@@ -79,11 +82,20 @@ fn stance_text(contribution: &Contribution) -> String {
     format!("{}, confidence {}", contribution.stance.word(), contribution.confidence)
 }
 
+/// Most rounds that a seat reads of, as in the request to a model.
+const SHOWN_ROUNDS: usize = 2;
+
+/// The rounds that a seat reads: the last ones that have closed, as a model does.
+fn last_closed(table: &Collaboration) -> impl Iterator<Item = &Arc<Round>> {
+    let closed = table.rounds.iter().filter(|round| round.closed.is_some());
+    let first = closed.clone().count().saturating_sub(SHOWN_ROUNDS);
+    closed.skip(first)
+}
+
 /// What the others said in the rounds that have closed, the last one last.
 pub(super) fn said_before(table: &Collaboration) -> Vec<String> {
-    let closed: Vec<_> = table.rounds.iter().filter(|round| round.closed.is_some()).collect();
     let mut lines = Vec::new();
-    for round in closed.iter().skip(closed.len().saturating_sub(2)) {
+    for round in last_closed(table) {
         for from in round.contributions() {
             let is_brief = table.plan.share.is_stances();
             let said = if is_brief { String::new() } else { format!(". {}", from.summary) };
@@ -102,4 +114,24 @@ pub(super) fn said_before(table: &Collaboration) -> Vec<String> {
         lines.push("what others say in a round is shown when the round closes".to_owned());
     }
     lines
+}
+
+/// The same as a part of a document.
+pub(super) fn read_before(
+    table: &Collaboration,
+    doc: &mut StyledText,
+    shown: &dyn Fn(&str) -> String,
+) {
+    for round in last_closed(table) {
+        doc.heading(format!("Stances of round {}", round.number));
+        for from in round.contributions() {
+            let stance = format!("{}, confidence {}", from.stance.word(), from.confidence);
+            let is_brief = table.plan.share.is_stances();
+            let said = if is_brief { String::new() } else { format!(": {}", from.summary) };
+            doc.paragraph(from.agent.as_str(), &shown(&format!("{stance}{said}")));
+            let actions = from.actions.iter().filter(|_| !is_brief);
+            doc.list("", actions.map(|action| shown(&format!("- {action}"))));
+        }
+        doc.list("conflicts", round.conflicts.iter().map(|it| it.phrase().to_owned()));
+    }
 }
