@@ -6,6 +6,8 @@ use crate::scenario::load;
 use crate::scenario::patterns::research::ResearchStep;
 use crate::scenario::{ScenarioOrigin, check, shipped};
 
+use super::judge_as;
+
 /// The reports on a text, without the places.
 fn told(text: &str) -> Vec<String> {
     let problems = check(text, ScenarioOrigin::File("a.toml".into()), &[]).problems;
@@ -17,14 +19,11 @@ fn told(text: &str) -> Vec<String> {
     problems.iter().map(line).collect()
 }
 
-/// Each change of a text, and all reports on it.
+/// Judges all reports on each mistake, without their places.
 #[track_caller]
-fn judge(good: &str, changes: &[(&str, &str, &[&str])]) {
+fn judge(good: &str, table: &str) {
     assert_eq!(told(good), Vec::<String>::new());
-    for (from, to, expected) in changes {
-        assert!(good.contains(from), "{from} is not in the scenario");
-        assert_eq!(&told(&good.replacen(from, to, 1)), expected, "{to}");
-    }
+    judge_as(told, good, table);
 }
 
 const TABLE: &str = r#"title = "T"
@@ -159,44 +158,27 @@ text = "Done."
 fn scripted_plan_and_rows_keep_contract() {
     judge(
         PLAN,
-        &[
-            (
-                "kind = \"plan\", ",
-                "",
-                &[
-                    "warning: script[0].reply.kind: a plan needs kind = \"plan\": the run stops with invalid_plan:kind (write kind = \"plan\")",
-                ],
-            ),
-            (
-                "worker = \"sales\"",
-                "worker = \"sale\"",
-                &[
-                    "warning: script[0].reply.tasks[0].worker: `sale` is not a worker: the run stops with invalid_plan:worker_not_allowed (did you mean `sales`?)",
-                ],
-            ),
-            (
-                "args = { region = \"EU\" }, critical",
-                "args = { regoin = \"EU\" }, critical",
-                &[
-                    "warning: script[0].reply.tasks[0].args.regoin: `regoin` is not an argument of `sales`: the task fails with worker_bad_args:sales (did you mean `region`?)",
-                    "warning: script[0].reply.tasks[0].args.region: `region` is missing: the task fails with worker_bad_args:sales (rename `regoin`)",
-                ],
-            ),
-            (
-                ", critical = true",
-                "",
-                &[
-                    "warning: script[0].reply.tasks[0].critical: `critical` is missing: the run stops with invalid_plan:missing_keys",
-                ],
-            ),
-            (
-                "rows = [{ args = { region",
-                "rows = [{ args = { area",
-                &[
-                    "error: workers.sales.fixture.rows[0].args.area: `area` is not an argument of its calls: the row is never used (the only one is region)",
-                ],
-            ),
-        ],
+        r#"
+- kind = "plan", tasks
++ tasks
+warning: script[0].reply.kind: a plan needs kind = "plan": the run stops with invalid_plan:kind (write kind = "plan")
+
+- worker = "sales"
++ worker = "sale"
+warning: script[0].reply.tasks[0].worker: `sale` is not a worker: the run stops with invalid_plan:worker_not_allowed (did you mean `sales`?)
+
+- args = { region = "EU" }, critical
++ args = { regoin = "EU" }, critical
+warning: script[0].reply.tasks[0].args.regoin: `regoin` is not an argument of `sales`: the task fails with worker_bad_args:sales (did you mean `region`?)
+warning: script[0].reply.tasks[0].args.region: `region` is missing: the task fails with worker_bad_args:sales (rename `regoin`)
+
+- , critical = true
+warning: script[0].reply.tasks[0].critical: `critical` is missing: the run stops with invalid_plan:missing_keys
+
+- rows = [{ args = { region
++ rows = [{ args = { area
+error: workers.sales.fixture.rows[0].args.area: `area` is not an argument of its calls: the row is never used (the only one is region)
+"#,
     );
 }
 
@@ -326,37 +308,26 @@ text = "x"
 fn scripted_call_arguments_match_callee() {
     judge(
         SWARM,
-        &[
-            (
-                "agent_name = \"b\", message",
-                "to = \"b\", message",
-                &[
-                    "error: script[0].calls[1].args.to: `to` is not an argument of transfer_to_agent (one of agent_name, message)",
-                ],
-            ),
-            (
-                "agent_name = \"b\", message",
-                "message",
-                &[
-                    "warning: script[0].calls[1].args.agent_name: transfer_to_agent is called without `agent_name` and will be refused (write args = { agent_name = \"…\" })",
-                ],
-            ),
-            (
-                "tool = \"look\", args = { order",
-                "tool = \"look\", args = { ordr",
-                &[
-                    "warning: script[0].calls[0].args.ordr: `ordr` is not an argument of look (did you mean `order`?)",
-                ],
-            ),
-            (
-                "rows = [{ args = { order",
-                "rows = [{ args = { odrer",
-                &[
-                    "warning: tools.look.fixture.rows[0].args.odrer: `odrer` is not an argument of its calls: the row is never used (did you mean `order`?)",
-                ],
-            ),
-            ("args = { agent_name = \"b\", message = \"m\" }", "raw = \"{}\"", &[]),
-        ],
+        r#"
+- agent_name = "b", message
++ to = "b", message
+error: script[0].calls[1].args.to: `to` is not an argument of transfer_to_agent (one of agent_name, message)
+
+- agent_name = "b", message
++ message
+warning: script[0].calls[1].args.agent_name: transfer_to_agent is called without `agent_name` and will be refused (write args = { agent_name = "…" })
+
+- tool = "look", args = { order
++ tool = "look", args = { ordr
+warning: script[0].calls[0].args.ordr: `ordr` is not an argument of look (did you mean `order`?)
+
+- rows = [{ args = { order
++ rows = [{ args = { odrer
+warning: tools.look.fixture.rows[0].args.odrer: `odrer` is not an argument of its calls: the row is never used (did you mean `order`?)
+
+- args = { agent_name = "b", message = "m" }
++ raw = "{}"
+"#,
     );
 }
 
@@ -364,34 +335,24 @@ fn scripted_call_arguments_match_callee() {
 fn misplaced_key_suggests_right_place() {
     judge(
         SWARM,
-        &[
-            (
-                "goal = \"g\"",
-                "goal = \"g\"\nmax_seconds = 2",
-                &[
-                    "error: max_seconds: unknown key `max_seconds` (did you mean `budget.max_seconds`?)",
-                ],
-            ),
-            (
-                "swarm.root = \"desk\"",
-                "swarm = { root = \"desk\", members = [\"a\"] }",
-                &[
-                    "error: swarm.members: unknown key `members` (move it to the agent that `root` names: [agents.NAME])",
-                ],
-            ),
-            (
-                "{ default = true }",
-                "{ value = true }",
-                &["error: flags.late.value: unknown key `value` (did you mean `default`?)"],
-            ),
-            (
-                "\"{root_input}: {message}\"",
-                "\"{{root_input}}: {{name}}\"",
-                &[
-                    "error: agents.desk.handoff_input: `{{root_input}}` is not an input (write `{root_input}`)",
-                ],
-            ),
-        ],
+        r#"
+- goal = "g"
++ goal = "g"
++ max_seconds = 2
+error: max_seconds: unknown key `max_seconds` (did you mean `budget.max_seconds`?)
+
+- swarm.root = "desk"
++ swarm = { root = "desk", members = ["a"] }
+error: swarm.members: unknown key `members` (move it to the agent that `root` names: [agents.NAME])
+
+- { default = true }
++ { value = true }
+error: flags.late.value: unknown key `value` (did you mean `default`?)
+
+- "{root_input}: {message}"
++ "{{root_input}}: {{name}}"
+error: agents.desk.handoff_input: `{{root_input}}` is not an input (write `{root_input}`)
+"#,
     );
     let set = ["max_rounds=2".parse().expect("an override")];
     let problems = check(TABLE, ScenarioOrigin::File("a.toml".into()), &set).problems;
@@ -435,31 +396,25 @@ text = "y"
 "#;
     judge(
         team,
-        &[
-            (
-                "agent = \"a\"",
-                "agent = \"b\"",
-                &[
-                    "warning: approve[0].agent: the rule has no effect: b is a person and calls no tools (remove the rule, or name another agent)",
-                ],
-            ),
-            (
-                "tools = [\"pay\", \"look\"]",
-                "tools = [\"look\"]",
-                &[
-                    "warning: tools.pay: `pay` is never called (add it to the `tools` of an agent)",
-                    "warning: approve[0].agent: the rule has no effect: a has no such tool (tools of a: look)",
-                ],
-            ),
-            ("otherwise = \"stop\"", "otherwise = { answer = \"ok\" }", &[]),
-            (
-                "otherwise = \"stop\"\n",
-                "[people.bob]\ndescription = \"Bob\"\notherwise = { answer = \"ok\" }\n",
-                &[
-                    "warning: people.bob.otherwise: the answer has no effect: bob only approves calls (deny, stop or pause)",
-                ],
-            ),
-        ],
+        r#"
+- agent = "a"
++ agent = "b"
+warning: approve[0].agent: the rule has no effect: b is a person and calls no tools (remove the rule, or name another agent)
+
+- tools = ["pay", "look"]
++ tools = ["look"]
+warning: tools.pay: `pay` is never called (add it to the `tools` of an agent)
+warning: approve[0].agent: the rule has no effect: a has no such tool (tools of a: look)
+
+- otherwise = "stop"
++ otherwise = { answer = "ok" }
+
+- otherwise = "stop"
++ [people.bob]
++ description = "Bob"
++ otherwise = { answer = "ok" }
+warning: people.bob.otherwise: the answer has no effect: bob only approves calls (deny, stop or pause)
+"#,
     );
 }
 
@@ -467,17 +422,20 @@ text = "y"
 fn settings_that_do_nothing_are_told() {
     judge(
         SWARM,
-        &[
-            (
-                "entry = \"a\"",
-                "entry = \"a\"\nrepetitive_handoff_min_unique = 4",
-                &[
-                    "warning: agents.desk.repetitive_handoff_min_unique: the targets cannot have 4 different names: every handoff is refused once the window is full (members of the swarm: 3)",
-                ],
-            ),
-            ("entry = \"a\"", "entry = \"a\"\nrepetitive_handoff_min_unique = 0", &[]),
-            ("entry = \"a\"", "entry = \"a\"\ncross_request_transfer = true", &[]),
-        ],
+        r#"
+- entry = "a"
++ entry = "a"
++ repetitive_handoff_min_unique = 4
+warning: agents.desk.repetitive_handoff_min_unique: the targets cannot have 4 different names: every handoff is refused once the window is full (members of the swarm: 3)
+
+- entry = "a"
++ entry = "a"
++ repetitive_handoff_min_unique = 0
+
+- entry = "a"
++ entry = "a"
++ cross_request_transfer = true
+"#,
     );
     let team = r#"title = "T"
 pattern = "team"
@@ -499,29 +457,20 @@ text = "x"
 "#;
     judge(
         team,
-        &[
-            (
-                "stream_inner = true, ",
-                "",
-                &[
-                    "warning: agents.pm.member_tools.inner_text: `inner_text` has no effect: output of members is not shown (add stream_inner = true, or remove it)",
-                ],
-            ),
-            (
-                "model.stream = true",
-                "model.stream = false",
-                &[
-                    "warning: agents.pm.member_tools.stream_inner: `stream_inner` has no effect: model.stream is false (remove one of the two)",
-                ],
-            ),
-            (
-                "entry = \"a\"",
-                "entry = \"a\"\ncross_request_transfer = true",
-                &[
-                    "warning: agents.desk.cross_request_transfer: `cross_request_transfer` has no effect in a swarm within another team (only the root agent receives the next message)",
-                ],
-            ),
-        ],
+        r#"
+- stream_inner = true, inner_text
++ inner_text
+warning: agents.pm.member_tools.inner_text: `inner_text` has no effect: output of members is not shown (add stream_inner = true, or remove it)
+
+- model.stream = true
++ model.stream = false
+warning: agents.pm.member_tools.stream_inner: `stream_inner` has no effect: model.stream is false (remove one of the two)
+
+- entry = "a"
++ entry = "a"
++ cross_request_transfer = true
+warning: agents.desk.cross_request_transfer: `cross_request_transfer` has no effect in a swarm within another team (only the root agent receives the next message)
+"#,
     );
 }
 

@@ -1,13 +1,14 @@
 //! Good files of research and their result, and bad ones and their reports.
 use std::time::Duration;
 
-use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::patterns::research::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::tools::ToolKind;
 use crate::scenario::tools::documents::{PrivateHosts, ReadSpec};
-use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
+use crate::scenario::{Scenario, ScenarioOrigin, load};
+
+use super::{judge, read, told};
 
 const WHOLE: &str = r#"title = "A question"
 pattern = "research"
@@ -79,34 +80,9 @@ step = "synthesize"
 raw = "3"
 "#;
 
-fn read(text: &str, set: &[&str]) -> Scenario {
-    let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
-    let scenario = load(text, ScenarioOrigin::File("a.toml".into()), &set)
-        .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)));
-    assert_eq!(scenario.warnings.every_run, Vec::<String>::new());
-    scenario
-}
-
 fn spec(scenario: &Scenario) -> &ResearchSpec {
     let PatternSpec::Research(spec) = &scenario.pattern else { panic!("research") };
     spec
-}
-
-/// The reports on a text, without the name of its file.
-fn told(text: &str, set: &[&str]) -> Vec<String> {
-    let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
-    let problems = check(text, ScenarioOrigin::File("a.toml".into()), &set).problems;
-    let lines = problems.to_string();
-    lines.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()
-}
-
-/// Each change of a good text, and all reports on it.
-#[track_caller]
-fn judge(good: &str, changes: &[(&str, &str, &[&str])]) {
-    for (from, to, expected) in changes {
-        assert!(good.contains(from), "{from}");
-        assert_eq!(told(&good.replacen(from, to, 1), &[]), *expected, "{to}");
-    }
 }
 
 #[test]
@@ -283,326 +259,218 @@ fn clamps_limits_and_warns() {
 fn mistakes_are_told_where_they_are() {
     judge(
         SHORT,
-        &[
-            (
-                r#"policy = ["a.example"]"#,
-                r#"policy = ["https://A.example/x", "a.example/", "*.example", "{{host}}", "a b", "a.example:0", "bü_ch!.example", ""]"#,
-                &[
-                    r#"6:27: error: research.allowed_domains_policy[0]: "https://A.example/x" is a URL, not a domain (write "a.example")"#,
-                    r#"6:50: error: research.allowed_domains_policy[1]: "a.example/" is a URL, not a domain (write "a.example")"#,
-                    r#"6:64: error: research.allowed_domains_policy[2]: "*.example" is not a domain: wildcards are not allowed (list every host, such as vendor.example.com)"#,
-                    "6:77: error: research.allowed_domains_policy[3]: an input cannot choose a domain (write the domain itself)",
-                    r#"6:89: error: research.allowed_domains_policy[4]: "a b" is not a domain (write a host such as vendor.example.com)"#,
-                    r#"6:96: error: research.allowed_domains_policy[5]: "a.example:0" is not a domain (a port is a number from 1 to 65535)"#,
-                    r#"6:111: error: research.allowed_domains_policy[6]: "bü_ch!.example" is not a domain (write a host such as vendor.example.com)"#,
-                    "6:129: error: research.allowed_domains_policy[7]: the string is empty (write something, or remove the key)",
-                ],
-            ),
-            (
-                r#"execution = ["a.example"]"#,
-                r#"execution = ["a.example", "b.example", "A.example "]"#,
-                &[
-                    "7:43: warning: research.allowed_domains_execution[1]: `b.example` is still denied by policy (add it to allowed_domains_policy)",
-                    "7:56: warning: research.allowed_domains_execution[2]: `a.example` is already in the list",
-                ],
-            ),
-            (
-                r#"execution = ["a.example"]"#,
-                "execution = []",
-                &[
-                    "7:29: warning: research.allowed_domains_execution: every source will be denied: no domain is switched on",
-                ],
-            ),
-            (
-                r#"policy = ["a.example"]"#,
-                "policy = []",
-                &[
-                    "6:26: warning: research.allowed_domains_policy: every source will be denied: no domain may be read",
-                ],
-            ),
-            (
-                r#"policy = ["a.example"]"#,
-                r#"policy = "a.example""#,
-                &[
-                    r#"6:26: error: research.allowed_domains_policy: expected a list, found the string "a.example""#,
-                ],
-            ),
-            (
-                "question = \"What of it?\"\n",
-                "",
-                &[
-                    "4:1: error: research.question: `question` is missing (The question to answer. `{{input}}` is filled in.)",
-                ],
-            ),
-            (
-                r#"question = "What of it?""#,
-                r#"question = "{{what}}""#,
-                &[
-                    "5:13: error: research.question: `{{what}}` is not an input (the scenario has no inputs)",
-                ],
-            ),
-            (
-                "[[script]]",
-                "[tools.extract_notes]\nfixture = { rows = [{ raw = \"1\" }] }\n[[script]]",
-                &[
-                    "12:8: warning: tools.extract_notes: `extract_notes` is never called (research calls search_sources, read_source and llm)",
-                ],
-            ),
-            (
-                "{url}",
-                "{address}",
-                &[
-                    "11:31: error: tools.read_source.http.url: `{address}` is not an argument of this tool (the only one is url)",
-                ],
-            ),
-            (
-                "step = \"plan\"\n",
-                "",
-                &[
-                    r#"12:1: error: script[0]: `step` is missing: research has no roles (step = "plan" or step = "notes" or step = "synthesize")"#,
-                ],
-            ),
-            (
-                r#"step = "plan""#,
-                r#"step = "finalize""#,
-                &[
-                    r#"13:8: error: script[0].step: the pattern has no step finalize (step = "plan" or step = "notes" or step = "synthesize")"#,
-                ],
-            ),
-            (
-                r#"step = "plan""#,
-                "step = \"plan\"\nrole = \"x\"\nround = 1\nagent = \"y\"",
-                &[
-                    "14:8: error: script[0].role: a step of the pattern is not a role's turn (remove `role` or `step`)",
-                    "15:9: error: script[0].round: the step plan belongs to no round (remove `round`)",
-                    r#"16:9: error: script[0].agent: `agent` is for replies of agents (step = "plan" or step = "notes" or step = "synthesize")"#,
-                ],
-            ),
-            (
-                r#"when = "max_steps"#,
-                r#"when = "url == '' && max_steps"#,
-                &[
-                    "14:9: error: script[0].when: `url` is not available in this condition (one of facts, inputs, goal, attempt, flags, question, max_steps)",
-                ],
-            ),
-            (
-                "[[script]]\nstep = \"synthesize\"\nraw = \"3\"\n",
-                "",
-                &[
-                    r#"5:12: warning: research.answer: there is no scripted answer for offline runs (add a row in [[script]] with step = "synthesize")"#,
-                ],
-            ),
-            (
-                r#"question = "What of it?""#,
-                "question = \"What of it?\"\nnotes = \"rule\"",
-                &[
-                    "18:8: warning: script[1]: this row can never be used (research.notes: a rule does it in an offline run)",
-                ],
-            ),
-            (
-                r#"pattern = "research""#,
-                r#"pattern = "orchestrator""#,
-                &[
-                    "1:1: error: orchestrator.plan_prompt: `plan_prompt` is missing (System prompt of the planner; the required reply format is appended. `{{input}}` is filled in.)",
-                    "1:1: error: orchestrator.finalize_prompt: `finalize_prompt` is missing (System prompt of the report at the end. `{{input}}` is filled in.)",
-                    r#"1:1: error: orchestrator.level: `level` is missing (The level of the aggregate: [orchestrator.level] with name = "health" and otherwise = "green", or other words.)"#,
-                    "1:1: error: workers: there are no workers (add [workers.NAME])",
-                    r#"4:2: error: research: `research` belongs to the pattern research (this scenario has pattern = "orchestrator")"#,
-                    "8:8: warning: tools.search_sources: `search_sources` is never called (an orchestrator calls its workers and llm)",
-                    "10:8: warning: tools.read_source: `read_source` is never called (an orchestrator calls its workers and llm)",
-                    "14:9: error: script[0].when: `max_steps` is not available in this condition (one of facts, inputs, goal, attempt, flags, max_tasks, available_workers)",
-                    "14:26: error: script[0].when: `question` is not available in this condition (one of facts, inputs, goal, attempt, flags, max_tasks, available_workers)",
-                    r#"17:8: error: script[1].step: the pattern has no step notes (step = "plan" or step = "finalize")"#,
-                    r#"21:8: error: script[2].step: the pattern has no step synthesize (step = "plan" or step = "finalize")"#,
-                ],
-            ),
-            (
-                "[research]",
-                "[roles.x]\nprompt = \"y\"\n[research]",
-                &[
-                    r#"4:2: error: roles: `roles` belongs to the pattern collaboration (this scenario has pattern = "research")"#,
-                ],
-            ),
-        ],
+        r#"
+- policy = ["a.example"]
++ policy = ["https://A.example/x", "a.example/", "*.example", "{{host}}", "a b", "a.example:0", "bü_ch!.example", ""]
+6:27: error: research.allowed_domains_policy[0]: "https://A.example/x" is a URL, not a domain (write "a.example")
+6:50: error: research.allowed_domains_policy[1]: "a.example/" is a URL, not a domain (write "a.example")
+6:64: error: research.allowed_domains_policy[2]: "*.example" is not a domain: wildcards are not allowed (list every host, such as vendor.example.com)
+6:77: error: research.allowed_domains_policy[3]: an input cannot choose a domain (write the domain itself)
+6:89: error: research.allowed_domains_policy[4]: "a b" is not a domain (write a host such as vendor.example.com)
+6:96: error: research.allowed_domains_policy[5]: "a.example:0" is not a domain (a port is a number from 1 to 65535)
+6:111: error: research.allowed_domains_policy[6]: "bü_ch!.example" is not a domain (write a host such as vendor.example.com)
+6:129: error: research.allowed_domains_policy[7]: the string is empty (write something, or remove the key)
+
+- execution = ["a.example"]
++ execution = ["a.example", "b.example", "A.example "]
+7:43: warning: research.allowed_domains_execution[1]: `b.example` is still denied by policy (add it to allowed_domains_policy)
+7:56: warning: research.allowed_domains_execution[2]: `a.example` is already in the list
+
+- execution = ["a.example"]
++ execution = []
+7:29: warning: research.allowed_domains_execution: every source will be denied: no domain is switched on
+
+- policy = ["a.example"]
++ policy = []
+6:26: warning: research.allowed_domains_policy: every source will be denied: no domain may be read
+
+- policy = ["a.example"]
++ policy = "a.example"
+6:26: error: research.allowed_domains_policy: expected a list, found the string "a.example"
+
+- question = "What of it?"
+-
+4:1: error: research.question: `question` is missing (The question to answer. `{{input}}` is filled in.)
+
+- question = "What of it?"
++ question = "{{what}}"
+5:13: error: research.question: `{{what}}` is not an input (the scenario has no inputs)
+
+- [[script]]
++ [tools.extract_notes]
++ fixture = { rows = [{ raw = "1" }] }
++ [[script]]
+12:8: warning: tools.extract_notes: `extract_notes` is never called (research calls search_sources, read_source and llm)
+
+- {url}
++ {address}
+11:31: error: tools.read_source.http.url: `{address}` is not an argument of this tool (the only one is url)
+
+- step = "plan"
+-
+12:1: error: script[0]: `step` is missing: research has no roles (step = "plan" or step = "notes" or step = "synthesize")
+
+- step = "plan"
++ step = "finalize"
+13:8: error: script[0].step: the pattern has no step finalize (step = "plan" or step = "notes" or step = "synthesize")
+
+- step = "plan"
++ step = "plan"
++ role = "x"
++ round = 1
++ agent = "y"
+14:8: error: script[0].role: a step of the pattern is not a role's turn (remove `role` or `step`)
+15:9: error: script[0].round: the step plan belongs to no round (remove `round`)
+16:9: error: script[0].agent: `agent` is for replies of agents (step = "plan" or step = "notes" or step = "synthesize")
+
+- when = "max_steps
++ when = "url == '' && max_steps
+14:9: error: script[0].when: `url` is not available in this condition (one of facts, inputs, goal, attempt, flags, question, max_steps)
+
+- [[script]]
+- step = "synthesize"
+- raw = "3"
+-
+5:12: warning: research.answer: there is no scripted answer for offline runs (add a row in [[script]] with step = "synthesize")
+
+- question = "What of it?"
++ question = "What of it?"
++ notes = "rule"
+18:8: warning: script[1]: this row can never be used (research.notes: a rule does it in an offline run)
+
+- pattern = "research"
++ pattern = "orchestrator"
+1:1: error: orchestrator.plan_prompt: `plan_prompt` is missing (System prompt of the planner; the required reply format is appended. `{{input}}` is filled in.)
+1:1: error: orchestrator.finalize_prompt: `finalize_prompt` is missing (System prompt of the report at the end. `{{input}}` is filled in.)
+1:1: error: orchestrator.level: `level` is missing (The level of the aggregate: [orchestrator.level] with name = "health" and otherwise = "green", or other words.)
+1:1: error: workers: there are no workers (add [workers.NAME])
+4:2: error: research: `research` belongs to the pattern research (this scenario has pattern = "orchestrator")
+8:8: warning: tools.search_sources: `search_sources` is never called (an orchestrator calls its workers and llm)
+10:8: warning: tools.read_source: `read_source` is never called (an orchestrator calls its workers and llm)
+14:9: error: script[0].when: `max_steps` is not available in this condition (one of facts, inputs, goal, attempt, flags, max_tasks, available_workers)
+14:26: error: script[0].when: `question` is not available in this condition (one of facts, inputs, goal, attempt, flags, max_tasks, available_workers)
+17:8: error: script[1].step: the pattern has no step notes (step = "plan" or step = "finalize")
+21:8: error: script[2].step: the pattern has no step synthesize (step = "plan" or step = "finalize")
+
+- [research]
++ [roles.x]
++ prompt = "y"
++ [research]
+4:2: error: roles: `roles` belongs to the pattern collaboration (this scenario has pattern = "research")
+"#,
     );
     judge(
         WHOLE,
-        &[
-            (
-                r#"as_of = "{{day}}""#,
-                r#"as_of = "7 March""#,
-                &[
-                    r#"30:9: error: research.as_of: "7 March" is not a date (write a date as YYYY-MM-DD)"#,
-                ],
-            ),
-            (
-                r#"as_of = "{{day}}""#,
-                "as_of = 2026-03-07T10:00:00",
-                &[
-                    r#"30:9: error: research.as_of: "2026-03-07T10:00:00" is not a date (write a date as YYYY-MM-DD)"#,
-                ],
-            ),
-            (
-                r#"value = "2026-03-07""#,
-                r#"value = "2026-02-30""#,
-                &[
-                    r#"6:17: error: inputs.day.value: the string "2026-02-30" is not a date (write a date as YYYY-MM-DD, such as 2026-03-02)"#,
-                ],
-            ),
-            (
-                r#"echo = ["day"]"#,
-                r#"echo = ["days", "region"]"#,
-                &[
-                    "18:9: error: research.echo[0]: `days` is not an input of this scenario (did you mean `day`?)",
-                    "18:17: error: research.echo[1]: `region` is not an input of this scenario (one of what, day)",
-                ],
-            ),
-            (
-                "min_independent_sources = 2",
-                "min_independent_sources = 4",
-                &[
-                    "28:27: warning: research.min_independent_sources: no claim can be confirmed: it needs 4 domains (domains in allowed_domains_policy: 3)",
-                ],
-            ),
-            (
-                "max_steps = 6",
-                "max_steps = 4",
-                &[
-                    "11:13: warning: budget.max_steps: every plan will be refused: a plan has 5 steps (set it to at least 5)",
-                ],
-            ),
-            (
-                "max_steps = 6",
-                "max_step = 6",
-                &[
-                    "11:1: error: budget.max_step: unknown key `max_step` (did you mean `max_steps`?)",
-                ],
-            ),
-            (
-                "max_urls = 4",
-                r#"max_urls = "4""#,
-                &[
-                    r#"12:12: error: budget.max_urls: expected a whole number from 1 to 20, found the string "4""#,
-                ],
-            ),
-            (
-                "max_urls = 4",
-                "max_tasks = 4",
-                &[
-                    r#"12:1: error: budget.max_tasks: `max_tasks` belongs to the pattern orchestrator (this scenario has pattern = "research")"#,
-                ],
-            ),
-            (
-                r#"[sources."Vendor.example.com"]"#,
-                r#"[sources."https://vendor.example.com"]"#,
-                &[
-                    r#"31:10: error: sources.https://vendor.example.com: "https://vendor.example.com" is a URL, not a domain (write "vendor.example.com")"#,
-                ],
-            ),
-            (
-                r#"[sources."Vendor.example.com"]"#,
-                r#"[sources."other.example"]"#,
-                &[
-                    "31:10: warning: sources.other.example: `other.example` is never read (add it to both allowlists)",
-                ],
-            ),
-            (
-                r#"[sources."Vendor.example.com"]"#,
-                "[sources.\"vendor.example.com\"]\ntrust = 0.7\n[sources.\"Vendor.example.com\"]",
-                &[
-                    "33:10: error: sources.Vendor.example.com: `vendor.example.com` already has a table (write one table for each domain)",
-                ],
-            ),
-            (
-                r#"[sources."Vendor.example.com"]"#,
-                r#"[sources."wiki.corp:8080"]"#,
-                &[
-                    "33:8: warning: sources.wiki.corp:8080.flag: the flag has no effect: `wiki.corp:8080` is not in the execution allowlist (add it to allowed_domains_execution)",
-                ],
-            ),
-            (
-                "trust = 0.5",
-                "trust = 1.5",
-                &["32:9: error: sources.Vendor.example.com.trust: 1.5 is out of range (0 to 1)"],
-            ),
-            (
-                r#"flag = "vendor""#,
-                r#"flag = "vendors""#,
-                &[
-                    "33:8: error: sources.Vendor.example.com.flag: `vendors` is not a flag of this scenario (did you mean `vendor`?)",
-                ],
-            ),
-            (
-                r#"plan = "rule""#,
-                r#"plan = "rules""#,
-                &["21:8: error: research.plan: `rules` is not allowed here (did you mean `rule`?)"],
-            ),
-            (
-                r#"plan = "rule""#,
-                "plan = \"rule\"\nplan_prompt = \"Plan.\"\npreface = \"So:\"",
-                &[
-                    "22:15: warning: research.plan_prompt: this prompt is not used (a rule does this step)",
-                    "23:11: warning: research.preface: the model writes the answer (it is only used with an answer by rule)",
-                ],
-            ),
-            (
-                r#"plan = "rule""#,
-                r#"plan = "model""#,
-                &[
-                    r#"21:8: warning: research.plan: there is no scripted plan for offline runs (add a row in [[script]] with step = "plan")"#,
-                ],
-            ),
-            (
-                r#"misquotes = "refuse""#,
-                r#"misquotes = "repair""#,
-                &[
-                    "27:13: error: research.misquotes: `repair` is not allowed here (one of stop, refuse)",
-                ],
-            ),
-            (
-                "[tools.search_sources]\nsearch = { folder = \"\" }\n",
-                "",
-                &[
-                    "1:1: error: tools.search_sources: research has no search tool (add [tools.search_sources] with one of search, fixture, http or command)",
-                ],
-            ),
-            (
-                "read = { web = true }\n",
-                "timeout_s = 3\n",
-                &[
-                    "36:8: error: tools.read_source: research has no tool that reads pages (add one of read, fixture, http or command)",
-                ],
-            ),
-            (
-                r#"search = { folder = "" }"#,
-                r#"read = { folder = "" }"#,
-                &[
-                    "34:8: error: tools.search_sources: research has no search tool: `read` only reads one page (use one of search, fixture, http or command)",
-                ],
-            ),
-            (
-                "read = { web = true }",
-                r#"search = { folder = "" }"#,
-                &[
-                    "36:8: error: tools.read_source: research has no tool that reads pages: `search` only finds URLs (use one of read, fixture, http or command)",
-                ],
-            ),
-            (
-                "read = { web = true }",
-                "search = { folder = \"\" }\nread = { web = true }",
-                &[
-                    "38:8: error: tools.read_source: the tool has two implementations (keep one of fixture, http, command, search, read and mcp)",
-                ],
-            ),
-            (
-                "[tools.read_source]",
-                "[tools.read_sources]",
-                &[
-                    "1:1: error: tools.read_source: research has no tool that reads pages (add [tools.read_source] with one of read, fixture, http or command)",
-                    "36:8: warning: tools.read_sources: `read_sources` is never called (did you mean `read_source`?)",
-                ],
-            ),
-        ],
+        r#"
+- as_of = "{{day}}"
++ as_of = "7 March"
+30:9: error: research.as_of: "7 March" is not a date (write a date as YYYY-MM-DD)
+
+- as_of = "{{day}}"
++ as_of = 2026-03-07T10:00:00
+30:9: error: research.as_of: "2026-03-07T10:00:00" is not a date (write a date as YYYY-MM-DD)
+
+- value = "2026-03-07"
++ value = "2026-02-30"
+6:17: error: inputs.day.value: the string "2026-02-30" is not a date (write a date as YYYY-MM-DD, such as 2026-03-02)
+
+- echo = ["day"]
++ echo = ["days", "region"]
+18:9: error: research.echo[0]: `days` is not an input of this scenario (did you mean `day`?)
+18:17: error: research.echo[1]: `region` is not an input of this scenario (one of what, day)
+
+- min_independent_sources = 2
++ min_independent_sources = 4
+28:27: warning: research.min_independent_sources: no claim can be confirmed: it needs 4 domains (domains in allowed_domains_policy: 3)
+
+- max_steps = 6
++ max_steps = 4
+11:13: warning: budget.max_steps: every plan will be refused: a plan has 5 steps (set it to at least 5)
+
+- max_steps = 6
++ max_step = 6
+11:1: error: budget.max_step: unknown key `max_step` (did you mean `max_steps`?)
+
+- max_urls = 4
++ max_urls = "4"
+12:12: error: budget.max_urls: expected a whole number from 1 to 20, found the string "4"
+
+- max_urls = 4
++ max_tasks = 4
+12:1: error: budget.max_tasks: `max_tasks` belongs to the pattern orchestrator (this scenario has pattern = "research")
+
+- [sources."Vendor.example.com"]
++ [sources."https://vendor.example.com"]
+31:10: error: sources.https://vendor.example.com: "https://vendor.example.com" is a URL, not a domain (write "vendor.example.com")
+
+- [sources."Vendor.example.com"]
++ [sources."other.example"]
+31:10: warning: sources.other.example: `other.example` is never read (add it to both allowlists)
+
+- [sources."Vendor.example.com"]
++ [sources."vendor.example.com"]
++ trust = 0.7
++ [sources."Vendor.example.com"]
+33:10: error: sources.Vendor.example.com: `vendor.example.com` already has a table (write one table for each domain)
+
+- [sources."Vendor.example.com"]
++ [sources."wiki.corp:8080"]
+33:8: warning: sources.wiki.corp:8080.flag: the flag has no effect: `wiki.corp:8080` is not in the execution allowlist (add it to allowed_domains_execution)
+
+- trust = 0.5
++ trust = 1.5
+32:9: error: sources.Vendor.example.com.trust: 1.5 is out of range (0 to 1)
+
+- flag = "vendor"
++ flag = "vendors"
+33:8: error: sources.Vendor.example.com.flag: `vendors` is not a flag of this scenario (did you mean `vendor`?)
+
+- plan = "rule"
++ plan = "rules"
+21:8: error: research.plan: `rules` is not allowed here (did you mean `rule`?)
+
+- plan = "rule"
++ plan = "rule"
++ plan_prompt = "Plan."
++ preface = "So:"
+22:15: warning: research.plan_prompt: this prompt is not used (a rule does this step)
+23:11: warning: research.preface: the model writes the answer (it is only used with an answer by rule)
+
+- plan = "rule"
++ plan = "model"
+21:8: warning: research.plan: there is no scripted plan for offline runs (add a row in [[script]] with step = "plan")
+
+- misquotes = "refuse"
++ misquotes = "repair"
+27:13: error: research.misquotes: `repair` is not allowed here (one of stop, refuse)
+
+- [tools.search_sources]
+- search = { folder = "" }
+-
+1:1: error: tools.search_sources: research has no search tool (add [tools.search_sources] with one of search, fixture, http or command)
+
+- read = { web = true }
++ timeout_s = 3
+36:8: error: tools.read_source: research has no tool that reads pages (add one of read, fixture, http or command)
+
+- search = { folder = "" }
++ read = { folder = "" }
+34:8: error: tools.search_sources: research has no search tool: `read` only reads one page (use one of search, fixture, http or command)
+
+- read = { web = true }
++ search = { folder = "" }
+36:8: error: tools.read_source: research has no tool that reads pages: `search` only finds URLs (use one of read, fixture, http or command)
+
+- read = { web = true }
++ search = { folder = "" }
++ read = { web = true }
+38:8: error: tools.read_source: the tool has two implementations (keep one of fixture, http, command, search, read and mcp)
+
+- [tools.read_source]
++ [tools.read_sources]
+1:1: error: tools.read_source: research has no tool that reads pages (add [tools.read_source] with one of read, fixture, http or command)
+36:8: warning: tools.read_sources: `read_sources` is never called (did you mean `read_source`?)
+"#,
     );
 }
 

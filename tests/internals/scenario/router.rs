@@ -2,7 +2,9 @@
 
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::patterns::router::RouterSpec;
-use crate::scenario::{Scenario, ScenarioOrigin, check, load};
+use crate::scenario::{Scenario, ScenarioOrigin, load};
+
+use super::{judge, told};
 
 const ROUTER: &str = r#"title = "A router"
 pattern = "router"
@@ -36,8 +38,7 @@ text = "Noted."
 "#;
 
 fn reported(text: &str) -> Vec<String> {
-    let all = check(text, ScenarioOrigin::File("a.toml".into()), &[]).problems.to_string();
-    all.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()
+    told(text, &[])
 }
 
 fn router(scenario: &Scenario) -> &RouterSpec {
@@ -69,87 +70,53 @@ fn reads_complete_router() {
     assert_eq!(router(&scenario).fallback, None);
 }
 
-/// Each row: the text, what takes its place, and the problems.
 #[test]
 fn mistakes_are_reported_at_their_place() {
-    let table: &[(&str, &str, &[&str])] = &[
-        (
-            "fallback = \"rest\"",
-            "fallback = \"resd\"",
-            &[
-                "11:12: error: router.fallback: `resd` is not a route of this scenario (did you mean `rest`?)",
-            ],
-        ),
-        (
-            "[router.routes.rest]",
-            "[router.routes.resd]",
-            &[
-                "11:12: error: router.fallback: `rest` is not a route of this scenario (did you mean `resd`?)",
-                "15:16: error: router.routes.resd: `resd` is not an agent (did you mean `rest`?)",
-            ],
-        ),
-        (
-            "flag = \"desk\"",
-            "flag = \"dask\"",
-            &[
-                "14:8: error: router.routes.billing.flag: `dask` is not a flag of this scenario (did you mean `desk`?)",
-            ],
-        ),
-        (
-            "echo = [\"request\"]",
-            "echo = [\"requests\"]",
-            &[
-                "10:9: error: router.echo[0]: `requests` is not an input of this scenario (did you mean `request`?)",
-            ],
-        ),
-        (
-            "min_confidence = 0.75",
-            "min_confidence = 75",
-            &["12:18: error: router.min_confidence: 75 is out of range (0 to 1)"],
-        ),
-        (
-            "step = \"classify\"",
-            "step = \"plan\"",
-            &["21:8: error: script[0].step: the pattern has no step plan (step = \"classify\")"],
-        ),
-        (
-            "step = \"classify\"",
-            "step = \"classify\"\nagent = \"rest\"",
-            &[
-                "22:9: error: script[0].agent: `agent` is for replies of agents (step = \"classify\")",
-            ],
-        ),
-        (
-            "route = \"billing\", confidence",
-            "route = \"biling\", confidence",
-            &[
-                "23:19: warning: script[0].reply.route: `biling` is not a route: the run stops with route_denied:biling (did you mean `billing`?)",
-            ],
-        ),
-        (
-            "confidence = 0.9,",
-            "confidence = 9,",
-            &[
-                "23:43: warning: script[0].reply.confidence: 9 is not from 0 to 1: the run stops with invalid_route:confidence_range (write a number from 0 to 1)",
-            ],
-        ),
-        (
-            ", reason = \"An invoice.\"",
-            "",
-            &[
-                "23:9: warning: script[0].reply.reason: `reason` is missing: the run stops with invalid_route:missing_keys",
-            ],
-        ),
-    ];
-    let mut wrong = Vec::new();
-    for (from, to, expected) in table {
-        assert!(ROUTER.contains(from), "{from} is not in the scenario");
-        let found = reported(&ROUTER.replacen(from, to, 1));
-        if found != *expected {
-            wrong.push((*to, found));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    judge(
+        ROUTER,
+        r#"
+- fallback = "rest"
++ fallback = "resd"
+11:12: error: router.fallback: `resd` is not a route of this scenario (did you mean `rest`?)
+
+- [router.routes.rest]
++ [router.routes.resd]
+11:12: error: router.fallback: `rest` is not a route of this scenario (did you mean `resd`?)
+15:16: error: router.routes.resd: `resd` is not an agent (did you mean `rest`?)
+
+- flag = "desk"
++ flag = "dask"
+14:8: error: router.routes.billing.flag: `dask` is not a flag of this scenario (did you mean `desk`?)
+
+- echo = ["request"]
++ echo = ["requests"]
+10:9: error: router.echo[0]: `requests` is not an input of this scenario (did you mean `request`?)
+
+- min_confidence = 0.75
++ min_confidence = 75
+12:18: error: router.min_confidence: 75 is out of range (0 to 1)
+
+- step = "classify"
++ step = "plan"
+21:8: error: script[0].step: the pattern has no step plan (step = "classify")
+
+- step = "classify"
++ step = "classify"
++ agent = "rest"
+22:9: error: script[0].agent: `agent` is for replies of agents (step = "classify")
+
+- route = "billing", confidence
++ route = "biling", confidence
+23:19: warning: script[0].reply.route: `biling` is not a route: the run stops with route_denied:biling (did you mean `billing`?)
+
+- confidence = 0.9,
++ confidence = 9,
+23:43: warning: script[0].reply.confidence: 9 is not from 0 to 1: the run stops with invalid_route:confidence_range (write a number from 0 to 1)
+
+- , reason = "An invoice."
+23:9: warning: script[0].reply.reason: `reason` is missing: the run stops with invalid_route:missing_keys
+"#,
+    );
 }
 
 #[test]

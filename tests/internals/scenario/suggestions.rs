@@ -1,23 +1,19 @@
 //! The suggestion for a mistake, and its place in the report.
 
-use crate::scenario::{ScenarioOrigin, check};
+use super::{Mistake, mistakes, told};
 
-/// The problems of a text, without the name of its file.
 fn problems(text: &str) -> Vec<String> {
-    let all = check(text, ScenarioOrigin::File("a.toml".into()), &[]).problems.to_string();
-    all.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()
+    told(text, &[])
 }
 
-/// A part of a text, its replacement, and a problem that is reported then.
-type Change = (&'static str, &'static str, &'static str);
-
+/// The reports of each mistake are among those that are told.
 #[track_caller]
-fn judge(good: &str, changes: &[Change]) {
+fn judge(good: &str, table: &str) {
     assert_eq!(problems(good), Vec::<String>::new());
-    for (from, to, expected) in changes {
-        assert!(good.contains(from), "{from} is not in the scenario");
-        let found = problems(&good.replacen(from, to, 1));
-        assert!(found.iter().any(|line| line == expected), "{to}: {found:#?}");
+    for Mistake { from, to, reports } in mistakes(table) {
+        assert!(good.contains(&from), "{from} is not in the scenario");
+        let found = problems(&good.replacen(&from, &to, 1));
+        assert!(reports.iter().all(|line| found.contains(line)), "{to}: {found:#?}");
     }
 }
 
@@ -64,18 +60,17 @@ that = 'outcome.rounds_used <= 3 && (live || calls("llm") == 2)'
 fn misplaced_top_key_suggests_top() {
     judge(
         TABLE,
-        &[
-            (
-                "[budget]\n",
-                "[budget]\nseed = 7\n",
-                "8:1: error: budget.seed: unknown key `seed` (move it to the top of the file, above the first [table])",
-            ),
-            (
-                "[inputs]\n",
-                "[inputs]\nabout = \"x\"\n",
-                "5:9: error: inputs.about: expected a table, found the string \"x\" (move it to the top of the file, above the first [table])",
-            ),
-        ],
+        r#"
+- [budget]
++ [budget]
++ seed = 7
+8:1: error: budget.seed: unknown key `seed` (move it to the top of the file, above the first [table])
+
+- [inputs]
++ [inputs]
++ about = "x"
+5:9: error: inputs.about: expected a table, found the string "x" (move it to the top of the file, above the first [table])
+"#,
     );
 }
 
@@ -83,18 +78,17 @@ fn misplaced_top_key_suggests_top() {
 fn names_duplicate_key_or_table() {
     judge(
         TABLE,
-        &[
-            (
-                "max_rounds = 3\n",
-                "max_rounds = 3\nmax_rounds = 4\n",
-                "9:1: error: not TOML: duplicate key `max_rounds` (keep one of the two)",
-            ),
-            (
-                "[facts]\n",
-                "[budget]\n[facts]\n",
-                "11:2: error: not TOML: duplicate key `budget` (put the keys of both tables under one header)",
-            ),
-        ],
+        r#"
+- max_rounds = 3
++ max_rounds = 3
++ max_rounds = 4
+9:1: error: not TOML: duplicate key `max_rounds` (keep one of the two)
+
+- [facts]
++ [budget]
++ [facts]
+11:2: error: not TOML: duplicate key `budget` (put the keys of both tables under one header)
+"#,
     );
 }
 
@@ -110,29 +104,29 @@ fn reports_misspelt_list_table_header() {
 fn unclosed_text_is_reported_at_start() {
     judge(
         TABLE,
-        &[
-            (
-                "title = \"A launch\"",
-                "title = \"A launch",
-                "1:9: error: not TOML: the string is not closed (add `\"`)",
-            ),
-            (
-                "sequence = [\"ann\"]",
-                "sequence = [\"ann\"",
-                "14:12: error: not TOML: `[` is not closed (add `]`)",
-            ),
-            (
-                "{ block = 0.03 }",
-                "{ block = 0.03",
-                "12:10: error: not TOML: `{` is not closed (add `}`)",
-            ),
-            ("[[script]]", "[[script]", "22:1: error: not TOML: `[[` is not closed (add `]]`)"),
-            (
-                "Ann.\n\"\"\"",
-                "Ann.\n",
-                "17:10: error: not TOML: the string is not closed (add `\"\"\"`)",
-            ),
-        ],
+        r#"
+- title = "A launch"
++ title = "A launch
+1:9: error: not TOML: the string is not closed (add `"`)
+
+- sequence = ["ann"]
++ sequence = ["ann"
+14:12: error: not TOML: `[` is not closed (add `]`)
+
+- { block = 0.03 }
++ { block = 0.03
+12:10: error: not TOML: `{` is not closed (add `}`)
+
+- [[script]]
++ [[script]
+22:1: error: not TOML: `[[` is not closed (add `]]`)
+
+- Ann.
+- """
++ Ann.
++
+17:10: error: not TOML: the string is not closed (add `"""`)
+"#,
     );
     let both = TABLE.replacen("= 3\n", "= nothing\n", 1).replacen("[\"ann\"]", "[\"ann\"", 1);
     assert_eq!(
@@ -176,28 +170,23 @@ fn a_word_without_quotes_gets_them() {
 fn reports_single_brace_placeholder() {
     judge(
         TABLE,
-        &[
-            (
-                "{{what}} start",
-                "{what} start",
-                "3:13: warning: goal: `{what}` is not replaced (write `{{what}}`)",
-            ),
-            (
-                "{{what}} start",
-                "{{what}} and ${ what } start",
-                "3:26: warning: goal: `${ what }` is not replaced (write `{{what}}`)",
-            ),
-            (
-                "{{facts.limits.block}}",
-                "{facts.limits.block}",
-                "28:18: warning: script[0].reply: `{facts.limits.block}` is not replaced (write `{{facts.limits.block}}`)",
-            ),
-            (
-                "{{what}} start",
-                "{{what} start",
-                "3:13: error: goal: `{{what}` is not closed (write `{{what}}`)",
-            ),
-        ],
+        r#"
+- {{what}} start
++ {what} start
+3:13: warning: goal: `{what}` is not replaced (write `{{what}}`)
+
+- {{what}} start
++ {{what}} and ${ what } start
+3:26: warning: goal: `${ what }` is not replaced (write `{{what}}`)
+
+- {{facts.limits.block}}
++ {facts.limits.block}
+28:18: warning: script[0].reply: `{facts.limits.block}` is not replaced (write `{{facts.limits.block}}`)
+
+- {{what}} start
++ {{what} start
+3:13: error: goal: `{{what}` is not closed (write `{{what}}`)
+"#,
     );
     // Only a name of the scenario can be meant.
     let text = TABLE.replacen("start?", "start in {this} {\\\"place\\\": 1}?", 1);
@@ -208,23 +197,19 @@ fn reports_single_brace_placeholder() {
 fn suggests_supported_duration_form() {
     judge(
         TABLE,
-        &[
-            (
-                "max_seconds = 90",
-                "max_seconds = \"1m30\"",
-                "9:15: error: budget.max_seconds: \"1m30\" is not a duration (write 90s)",
-            ),
-            (
-                "500ms..900ms",
-                "500-900 msec",
-                "25:11: error: script[0].latency: \"500-900 msec\" is not a duration (write 500ms..900ms)",
-            ),
-            (
-                "500ms..900ms",
-                "2 hours",
-                "25:11: error: script[0].latency: \"2 hours\" is not a duration (such as 900ms, 1.5s, or 900ms..1.8s, at most 60m)",
-            ),
-        ],
+        r#"
+- max_seconds = 90
++ max_seconds = "1m30"
+9:15: error: budget.max_seconds: "1m30" is not a duration (write 90s)
+
+- 500ms..900ms
++ 500-900 msec
+25:11: error: script[0].latency: "500-900 msec" is not a duration (write 500ms..900ms)
+
+- 500ms..900ms
++ 2 hours
+25:11: error: script[0].latency: "2 hours" is not a duration (such as 900ms, 1.5s, or 900ms..1.8s, at most 60m)
+"#,
     );
 }
 
@@ -232,11 +217,11 @@ fn suggests_supported_duration_form() {
 fn misspelt_reply_key_is_reported() {
     judge(
         TABLE,
-        &[(
-            "summary =",
-            "sumary =",
-            "28:1: warning: script[0].reply.summary: `summary` is missing: the run stops with invalid_contribution:missing_keys (rename `sumary`)",
-        )],
+        r#"
+- summary =
++ sumary =
+28:1: warning: script[0].reply.summary: `summary` is missing: the run stops with invalid_contribution:missing_keys (rename `sumary`)
+"#,
     );
 }
 
@@ -278,11 +263,11 @@ fn suggests_cel_for_foreign_syntax() {
 fn suggests_underscore_for_minus() {
     judge(
         TABLE,
-        &[(
-            "outcome.rounds_used",
-            "outcome.rounds-used",
-            "37:24: error: expect[0].that: `used` is not available in this condition (`-` subtracts: did you mean `rounds_used`?)",
-        )],
+        r#"
+- outcome.rounds_used
++ outcome.rounds-used
+37:24: error: expect[0].that: `used` is not available in this condition (`-` subtracts: did you mean `rounds_used`?)
+"#,
     );
 }
 
@@ -290,18 +275,15 @@ fn suggests_underscore_for_minus() {
 fn reports_unknown_stop_reason() {
     judge(
         TABLE,
-        &[
-            (
-                "calls(\"llm\") == 2",
-                "stop_reason == \"sucess\"",
-                "37:8: warning: expect[0].that: `sucess` is not a stop reason (did you mean `success`?)",
-            ),
-            (
-                "calls(\"llm\") == 2",
-                "\"agent_denyed:ann\" != stop_reason",
-                "37:8: warning: expect[0].that: `agent_denyed` is not a stop reason (did you mean `agent_denied`?)",
-            ),
-        ],
+        r#"
+- calls("llm") == 2
++ stop_reason == "sucess"
+37:8: warning: expect[0].that: `sucess` is not a stop reason (did you mean `success`?)
+
+- calls("llm") == 2
++ "agent_denyed:ann" != stop_reason
+37:8: warning: expect[0].that: `agent_denyed` is not a stop reason (did you mean `agent_denied`?)
+"#,
     );
 }
 
@@ -309,18 +291,15 @@ fn reports_unknown_stop_reason() {
 fn reports_unknown_outcome_field() {
     judge(
         TABLE,
-        &[
-            (
-                "outcome.rounds_used",
-                "outcome.rounds_use",
-                "37:9: warning: expect[0].that: outcomes of the pattern collaboration have no field `rounds_use` (did you mean `rounds_used`?)",
-            ),
-            (
-                "outcome.rounds_used",
-                "outcome.handoffs",
-                "37:9: warning: expect[0].that: outcomes of the pattern collaboration have no field `handoffs` (one of answer, final_decision, decided_by, rounds_used, team_summary, raw_contribution, unused_contributions, brief, trace, history, status, stop_reason, phase, detail, error, run_id, … (26 in all))",
-            ),
-        ],
+        r#"
+- outcome.rounds_used
++ outcome.rounds_use
+37:9: warning: expect[0].that: outcomes of the pattern collaboration have no field `rounds_use` (did you mean `rounds_used`?)
+
+- outcome.rounds_used
++ outcome.handoffs
+37:9: warning: expect[0].that: outcomes of the pattern collaboration have no field `handoffs` (one of answer, final_decision, decided_by, rounds_used, team_summary, raw_contribution, unused_contributions, brief, trace, history, status, stop_reason, phase, detail, error, run_id, … (26 in all))
+"#,
     );
     let guarded = TABLE.replacen("outcome.rounds_used <= 3", "!has(outcome.refusals)", 1);
     assert_eq!(problems(&guarded), Vec::<String>::new(), "has() asks whether there is one");
@@ -357,11 +336,11 @@ text = "Bad."
 fn misspelt_plan_kind_is_reported() {
     judge(
         REPORT,
-        &[(
-            "kind =",
-            "knd =",
-            "18:11: warning: script[0].reply.kind: a plan needs kind = \"plan\": the run stops with invalid_plan:kind (rename `knd`)",
-        )],
+        r#"
+- kind =
++ knd =
+18:11: warning: script[0].reply.kind: a plan needs kind = "plan": the run stops with invalid_plan:kind (rename `knd`)
+"#,
     );
 }
 
@@ -369,18 +348,17 @@ fn misspelt_plan_kind_is_reported() {
 fn shared_key_suggests_one_table() {
     judge(
         REPORT,
-        &[
-            (
-                "goal =",
-                "pointer = \"/a\"\ngoal =",
-                "3:1: error: pointer: unknown key `pointer` (did you mean `workers.NAME.http.pointer` or `tools.NAME.http.pointer`?)",
-            ),
-            (
-                "goal =",
-                "flag = \"a\"\ngoal =",
-                "3:1: error: flag: unknown key `flag` (did you mean `flags`, `roles.NAME.flag`, `workers.NAME.flag`, `router.routes.NAME.flag` or `sources.NAME.flag`?)",
-            ),
-        ],
+        r#"
+- goal =
++ pointer = "/a"
++ goal =
+3:1: error: pointer: unknown key `pointer` (did you mean `workers.NAME.http.pointer` or `tools.NAME.http.pointer`?)
+
+- goal =
++ flag = "a"
++ goal =
+3:1: error: flag: unknown key `flag` (did you mean `flags`, `roles.NAME.flag`, `workers.NAME.flag`, `router.routes.NAME.flag` or `sources.NAME.flag`?)
+"#,
     );
 }
 
@@ -388,18 +366,15 @@ fn shared_key_suggests_one_table() {
 fn reports_unknown_aggregate_field() {
     judge(
         REPORT,
-        &[
-            (
-                "aggregate.sales",
-                "aggregate.sale",
-                "21:40: warning: script[1].when: the aggregate has no field `sale` (did you mean `sales`?)",
-            ),
-            (
-                "aggregate.health",
-                "aggregate.level",
-                "21:9: warning: script[1].when: the aggregate has no field `level` (one of sales, health, failed_tasks)",
-            ),
-        ],
+        r#"
+- aggregate.sales
++ aggregate.sale
+21:40: warning: script[1].when: the aggregate has no field `sale` (did you mean `sales`?)
+
+- aggregate.health
++ aggregate.level
+21:9: warning: script[1].when: the aggregate has no field `level` (one of sales, health, failed_tasks)
+"#,
     );
 }
 
@@ -427,11 +402,11 @@ that = 'cites("docs.example.org") && cites("example.org") && !cites("rumours.exa
 fn reports_almost_allowed_cited_host() {
     judge(
         RESEARCH,
-        &[(
-            "cites(\"docs.",
-            "cites(\"dosc.",
-            "18:8: warning: expect[0].that: `dosc.example.org` is not in research.allowed_domains_policy (did you mean `docs.example.org`?)",
-        )],
+        r#"
+- cites("docs.
++ cites("dosc.
+18:8: warning: expect[0].that: `dosc.example.org` is not in research.allowed_domains_policy (did you mean `docs.example.org`?)
+"#,
     );
 }
 

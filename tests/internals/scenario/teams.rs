@@ -1,15 +1,16 @@
 //! Good files of a team or swarm and their result, and bad ones and their reports.
 use std::time::Duration;
 
-use crate::scenario::load;
+use crate::scenario::Scenario;
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::patterns::agents::{
     AgentKind, CoordinatorTeam, HistoryScope, InnerText, MemberTools, Swarm, SwarmLimits,
 };
 use crate::scenario::patterns::team::TeamSpec;
 use crate::scenario::spec::handoff_template::{HandoffPiece, HandoffTemplate};
-use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::json;
+
+use super::{judge, read};
 
 const TEAM: &str = r#"title = "A team"
 pattern = "team"
@@ -105,14 +106,6 @@ description = "Digs"
 text = "Done."
 "#;
 
-fn read(text: &str, set: &[&str]) -> Scenario {
-    let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
-    let scenario = load(text, ScenarioOrigin::File("a.toml".into()), &set)
-        .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)));
-    assert_eq!(scenario.warnings.every_run, Vec::<String>::new());
-    scenario
-}
-
 fn spec(scenario: &Scenario) -> &TeamSpec {
     let PatternSpec::Team(spec) = &scenario.pattern else { panic!("a team") };
     spec
@@ -128,21 +121,8 @@ fn swarm<'s>(spec: &'s TeamSpec, name: &str) -> &'s Swarm {
     swarm
 }
 
-/// The reports on a text, without the name of its file.
 fn told(text: &str) -> Vec<String> {
-    let all = check(text, ScenarioOrigin::File("a.toml".into()), &[]).problems.to_string();
-    all.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()
-}
-
-/// A mistake, made by putting one text in place of another, and all that must be told of it.
-type Mistake = (&'static str, &'static str, &'static [&'static str]);
-
-#[track_caller]
-fn judge(good: &str, mistakes: &[Mistake]) {
-    for (from, to, expected) in mistakes {
-        assert!(good.contains(from), "{from} is not in the scenario");
-        assert_eq!(&told(&good.replacen(from, to, 1)), expected, "{to}");
-    }
+    super::told(text, &[])
 }
 
 #[test]
@@ -292,74 +272,46 @@ fn agent_rows_name_agent_and_call() {
 fn team_name_errors_match_source() {
     judge(
         SWARM,
-        &[
-            (
-                r#"members = ["front", "back"]"#,
-                "members = []",
-                &[
-                    "8:11: error: agents.desk.members: members is empty (add the name of at least one agent)",
-                ],
-            ),
-            (
-                r#"members = ["front", "back"]"#,
-                "",
-                &[
-                    "6:9: error: agents.desk.members: members is empty (add the name of at least one agent)",
-                ],
-            ),
-            (
-                r#"["front", "back"]"#,
-                r#"["front", "", "back"]"#,
-                &[
-                    "8:21: error: agents.desk.members[1]: member name is empty (write the name of an agent)",
-                ],
-            ),
-            (
-                r#"["front", "back"]"#,
-                r#"["front", "back", "front"]"#,
-                &[
-                    r#"8:29: error: agents.desk.members[2]: duplicate member name "front" (remove one of the two)"#,
-                ],
-            ),
-            (
-                r#"["front", "back"]"#,
-                r#"["front", "back office"]"#,
-                &[
-                    r#"8:21: error: agents.desk.members[1]: member name "back office" does not match ^[a-zA-Z0-9_-]+$ (use letters, digits, _ and -)"#,
-                ],
-            ),
-            (
-                r#"entry = "front""#,
-                r#"entry = """#,
-                &[
-                    "9:9: error: agents.desk.entry: entry member name is empty (write the name of an agent)",
-                ],
-            ),
-            (
-                r#"entry = "front""#,
-                r#"entry = "fron""#,
-                &[
-                    r#"9:9: error: agents.desk.entry: entry member "fron" not found (did you mean `front`?)"#,
-                ],
-            ),
-            (
-                r#"["front", "back"]"#,
-                r#"["front", "bak"]"#,
-                &[
-                    "8:21: error: agents.desk.members[1]: `bak` is not an agent of this scenario (did you mean `back`?)",
-                ],
-            ),
-        ],
+        r#"
+- members = ["front", "back"]
++ members = []
+8:11: error: agents.desk.members: members is empty (add the name of at least one agent)
+
+- members = ["front", "back"]
+6:9: error: agents.desk.members: members is empty (add the name of at least one agent)
+
+- ["front", "back"]
++ ["front", "", "back"]
+8:21: error: agents.desk.members[1]: member name is empty (write the name of an agent)
+
+- ["front", "back"]
++ ["front", "back", "front"]
+8:29: error: agents.desk.members[2]: duplicate member name "front" (remove one of the two)
+
+- ["front", "back"]
++ ["front", "back office"]
+8:21: error: agents.desk.members[1]: member name "back office" does not match ^[a-zA-Z0-9_-]+$ (use letters, digits, _ and -)
+
+- entry = "front"
++ entry = ""
+9:9: error: agents.desk.entry: entry member name is empty (write the name of an agent)
+
+- entry = "front"
++ entry = "fron"
+9:9: error: agents.desk.entry: entry member "fron" not found (did you mean `front`?)
+
+- ["front", "back"]
++ ["front", "bak"]
+8:21: error: agents.desk.members[1]: `bak` is not an agent of this scenario (did you mean `back`?)
+"#,
     );
     judge(
         TEAM,
-        &[(
-            r#"["devs", "writer", "desk"]"#,
-            r#"["devs", "writer", "desk", "pm"]"#,
-            &[
-                r#"13:38: error: agents.pm.members[3]: member name "pm" conflicts with coordinator (the coordinator already has the name of its team)"#,
-            ],
-        )],
+        r#"
+- ["devs", "writer", "desk"]
++ ["devs", "writer", "desk", "pm"]
+13:38: error: agents.pm.members[3]: member name "pm" conflicts with coordinator (the coordinator already has the name of its team)
+"#,
     );
 }
 
@@ -367,30 +319,28 @@ fn team_name_errors_match_source() {
 fn reports_all_member_errors_together() {
     judge(
         TEAM,
-        &[(
-            r#"["devs", "writer", "desk"]"#,
-            r#"["devs", "ghost", "", "writer", "desk", "pm", "devs", "spectre"]"#,
-            &[
-                "13:20: error: agents.pm.members[1]: `ghost` is not an agent of this scenario (one of pm, devs, coder, writer, desk, front, back, bench)",
-                "13:29: error: agents.pm.members[2]: member name is empty (write the name of an agent)",
-                r#"13:51: error: agents.pm.members[5]: member name "pm" conflicts with coordinator (the coordinator already has the name of its team)"#,
-                r#"13:57: error: agents.pm.members[6]: duplicate member name "devs" (remove one of the two)"#,
-                "13:65: error: agents.pm.members[7]: `spectre` is not an agent of this scenario (one of pm, devs, coder, writer, desk, front, back, bench)",
-            ],
-        )],
+        r#"
+- ["devs", "writer", "desk"]
++ ["devs", "ghost", "", "writer", "desk", "pm", "devs", "spectre"]
+13:20: error: agents.pm.members[1]: `ghost` is not an agent of this scenario (one of pm, devs, coder, writer, desk, front, back, bench)
+13:29: error: agents.pm.members[2]: member name is empty (write the name of an agent)
+13:51: error: agents.pm.members[5]: member name "pm" conflicts with coordinator (the coordinator already has the name of its team)
+13:57: error: agents.pm.members[6]: duplicate member name "devs" (remove one of the two)
+13:65: error: agents.pm.members[7]: `spectre` is not an agent of this scenario (one of pm, devs, coder, writer, desk, front, back, bench)
+"#,
     );
     // The suggested entry is a member that can be one.
     judge(
         SWARM,
-        &[(
-            "members = [\"front\", \"back\"]\nentry = \"front\"",
-            "members = [\"front\", \"desk\", \"ghost\", \"back\"]\nentry = \"zoe\"",
-            &[
-                "8:21: error: agents.desk.members[1]: `desk` is a swarm and cannot be a member of a swarm (only model agents can; teams and swarms can be members of a coordinator)",
-                "8:29: error: agents.desk.members[2]: `ghost` is not an agent of this scenario (one of desk, front, back)",
-                r#"9:9: error: agents.desk.entry: entry member "zoe" not found (one of front, back)"#,
-            ],
-        )],
+        r#"
+- members = ["front", "back"]
+- entry = "front"
++ members = ["front", "desk", "ghost", "back"]
++ entry = "zoe"
+8:21: error: agents.desk.members[1]: `desk` is a swarm and cannot be a member of a swarm (only model agents can; teams and swarms can be members of a coordinator)
+8:29: error: agents.desk.members[2]: `ghost` is not an agent of this scenario (one of desk, front, back)
+9:9: error: agents.desk.entry: entry member "zoe" not found (one of front, back)
+"#,
     );
 }
 
@@ -424,23 +374,18 @@ fn misplaced_agent_limit_suggests_agent() {
 fn swarm_members_are_model_agents() {
     judge(
         TEAM,
-        &[
-            (
-                r#"members = ["front", "back"]"#,
-                r#"members = ["front", "devs"]"#,
-                &[
-                    "32:21: error: agents.desk.members[1]: `devs` is a coordinator team and cannot be a member of a swarm (only model agents can; teams and swarms can be members of a coordinator)",
-                ],
-            ),
-            (
-                r#"members = ["coder"]"#,
-                r#"members = ["coder", "pm"]"#,
-                &[
-                    "24:21: error: agents.devs.members[1]: `pm` contains itself: pm > devs > pm (a team cannot have itself as a member)",
-                ],
-            ),
-            (r#"members = ["coder"]"#, r#"members = ["coder", "desk"]"#, &[]),
-        ],
+        r#"
+- members = ["front", "back"]
++ members = ["front", "devs"]
+32:21: error: agents.desk.members[1]: `devs` is a coordinator team and cannot be a member of a swarm (only model agents can; teams and swarms can be members of a coordinator)
+
+- members = ["coder"]
++ members = ["coder", "pm"]
+24:21: error: agents.devs.members[1]: `pm` contains itself: pm > devs > pm (a team cannot have itself as a member)
+
+- members = ["coder"]
++ members = ["coder", "desk"]
+"#,
     );
     let towers = |deep: usize| {
         let teams = (1..=deep).map(|at| {
@@ -462,134 +407,100 @@ fn swarm_members_are_model_agents() {
 fn agent_keys_determine_its_kind() {
     judge(
         SWARM,
-        &[
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\ninstruction = \"Hi.\"",
-                &[
-                    "10:15: error: agents.desk.instruction: a swarm has no `instruction` (set it on the members, which call the model)",
-                ],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\ntools = []",
-                &[
-                    "10:9: error: agents.desk.tools: a swarm has no `tools` (set it on the members, which call the model)",
-                ],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nparallel_tools = true",
-                &[
-                    "10:18: error: agents.desk.parallel_tools: a swarm has no `parallel_tools` (remove it: a swarm has no coordinator)",
-                ],
-            ),
-            (
-                "description = \"Greets\"",
-                "description = \"Greets\"\nmax_handoffs = 3",
-                &[
-                    "12:16: error: agents.front.max_handoffs: a model agent has no `max_handoffs` (add `members` and `entry`, or remove it)",
-                ],
-            ),
-            (
-                "description = \"Greets\"",
-                "description = \"Greets\"\nmember_tools = {}",
-                &[
-                    "12:16: error: agents.front.member_tools: a model agent has no `member_tools` (add `members`, or remove it)",
-                ],
-            ),
-            (
-                "entry = \"front\"",
-                "max_rejections = 3",
-                &[
-                    "5:8: error: swarm.root: `desk` is a coordinator team (the root of a swarm has `members` and `entry`)",
-                    "9:18: error: agents.desk.max_rejections: a coordinator team has no `max_rejections` (add `entry`, or remove it)",
-                ],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = 3",
-                &["9:9: error: agents.desk.entry: expected a string, found the number 3"],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nmax_handoffs = -1",
-                &["10:16: error: agents.desk.max_handoffs: -1 is out of range (0 to 1000000)"],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nrepetitive_handoff_window = -1",
-                &[
-                    "10:29: error: agents.desk.repetitive_handoff_window: -1 is out of range (0 to 10000)",
-                ],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nrepetitive_handoff_min_unique = -1",
-                &[
-                    "10:33: error: agents.desk.repetitive_handoff_min_unique: -1 is out of range (0 to 10000)",
-                ],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nmax_rejections = -1",
-                &["10:18: error: agents.desk.max_rejections: -1 is out of range (0 to 10000)"],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nnode_timeout_s = -1",
-                &["10:18: error: agents.desk.node_timeout_s: -1 is out of range (0 to 86400)"],
-            ),
-            (
-                "description = \"Greets\"",
-                "max_tool_rounds = -1",
-                &[
-                    "10:1: error: agents.front.description: `description` is missing (What it does, shown to the operator and to the agents that may consult it or hand over to it.)",
-                    "11:19: error: agents.front.max_tool_rounds: -1 is out of range (1 to 10000)",
-                ],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nhandoff_input = \"{form}: {message}\"",
-                &[
-                    "10:18: error: agents.desk.handoff_input: `{form}` is not a placeholder of a handoff (did you mean `from`?)",
-                ],
-            ),
-            ("entry = \"front\"", "entry = \"front\"\nhandoff_input = '{\"a\": {message}}'", &[]),
-        ],
+        r#"
+- entry = "front"
++ entry = "front"
++ instruction = "Hi."
+10:15: error: agents.desk.instruction: a swarm has no `instruction` (set it on the members, which call the model)
+
+- entry = "front"
++ entry = "front"
++ tools = []
+10:9: error: agents.desk.tools: a swarm has no `tools` (set it on the members, which call the model)
+
+- entry = "front"
++ entry = "front"
++ parallel_tools = true
+10:18: error: agents.desk.parallel_tools: a swarm has no `parallel_tools` (remove it: a swarm has no coordinator)
+
+- description = "Greets"
++ description = "Greets"
++ max_handoffs = 3
+12:16: error: agents.front.max_handoffs: a model agent has no `max_handoffs` (add `members` and `entry`, or remove it)
+
+- description = "Greets"
++ description = "Greets"
++ member_tools = {}
+12:16: error: agents.front.member_tools: a model agent has no `member_tools` (add `members`, or remove it)
+
+- entry = "front"
++ max_rejections = 3
+5:8: error: swarm.root: `desk` is a coordinator team (the root of a swarm has `members` and `entry`)
+9:18: error: agents.desk.max_rejections: a coordinator team has no `max_rejections` (add `entry`, or remove it)
+
+- entry = "front"
++ entry = 3
+9:9: error: agents.desk.entry: expected a string, found the number 3
+
+- entry = "front"
++ entry = "front"
++ max_handoffs = -1
+10:16: error: agents.desk.max_handoffs: -1 is out of range (0 to 1000000)
+
+- entry = "front"
++ entry = "front"
++ repetitive_handoff_window = -1
+10:29: error: agents.desk.repetitive_handoff_window: -1 is out of range (0 to 10000)
+
+- entry = "front"
++ entry = "front"
++ repetitive_handoff_min_unique = -1
+10:33: error: agents.desk.repetitive_handoff_min_unique: -1 is out of range (0 to 10000)
+
+- entry = "front"
++ entry = "front"
++ max_rejections = -1
+10:18: error: agents.desk.max_rejections: -1 is out of range (0 to 10000)
+
+- entry = "front"
++ entry = "front"
++ node_timeout_s = -1
+10:18: error: agents.desk.node_timeout_s: -1 is out of range (0 to 86400)
+
+- description = "Greets"
++ max_tool_rounds = -1
+10:1: error: agents.front.description: `description` is missing (What it does, shown to the operator and to the agents that may consult it or hand over to it.)
+11:19: error: agents.front.max_tool_rounds: -1 is out of range (1 to 10000)
+
+- entry = "front"
++ entry = "front"
++ handoff_input = "{form}: {message}"
+10:18: error: agents.desk.handoff_input: `{form}` is not a placeholder of a handoff (did you mean `from`?)
+
+- entry = "front"
++ entry = "front"
++ handoff_input = '{"a": {message}}'
+"#,
     );
     judge(
         TEAM,
-        &[
-            (
-                r#"inner_text = "exclude""#,
-                r#"inner_text = "exlude""#,
-                &[
-                    "19:14: error: agents.pm.member_tools.inner_text: `exlude` is not allowed here (did you mean `exclude`?)",
-                ],
-            ),
-            (
-                r#"history_scope = "isolated""#,
-                r#"history_scope = "all""#,
-                &[
-                    "20:17: error: agents.pm.member_tools.history_scope: `all` is not allowed here (one of parent_branch, isolated)",
-                ],
-            ),
-            (
-                r#""{{parallel}}""#,
-                r#""{{what}}""#,
-                &[
-                    "16:18: error: agents.pm.parallel_tools: this is not a boolean (write true, false, or \"{{input}}\" with a boolean input)",
-                ],
-            ),
-            (
-                r#""{{parallel}}""#,
-                "1",
-                &[
-                    "16:18: error: agents.pm.parallel_tools: expected true, false, or \"{{input}}\", found the number 1",
-                ],
-            ),
-        ],
+        r#"
+- inner_text = "exclude"
++ inner_text = "exlude"
+19:14: error: agents.pm.member_tools.inner_text: `exlude` is not allowed here (did you mean `exclude`?)
+
+- history_scope = "isolated"
++ history_scope = "all"
+20:17: error: agents.pm.member_tools.history_scope: `all` is not allowed here (one of parent_branch, isolated)
+
+- "{{parallel}}"
++ "{{what}}"
+16:18: error: agents.pm.parallel_tools: this is not a boolean (write true, false, or "{{input}}" with a boolean input)
+
+- "{{parallel}}"
++ 1
+16:18: error: agents.pm.parallel_tools: expected true, false, or "{{input}}", found the number 1
+"#,
     );
 }
 
@@ -597,85 +508,56 @@ fn agent_keys_determine_its_kind() {
 fn root_matches_pattern() {
     judge(
         SWARM,
-        &[
-            (
-                r#"root = "desk""#,
-                r#"root = "front""#,
-                &[
-                    "5:8: error: swarm.root: `front` is a model agent (the root of a swarm has `members` and `entry`)",
-                ],
-            ),
-            (
-                r#"root = "desk""#,
-                r#"root = "dsk""#,
-                &[
-                    "5:8: error: swarm.root: `dsk` is not an agent of this scenario (did you mean `desk`?)",
-                ],
-            ),
-            (
-                r#"root = "desk""#,
-                "",
-                &[
-                    "4:1: error: swarm.root: `root` is missing (The agent that the user talks to: of a team a coordinator (an agent with members), of a swarm an agent with members and an entry.)",
-                ],
-            ),
-            (
-                "entry = \"front\"",
-                "",
-                &[
-                    "5:8: error: swarm.root: `desk` is a coordinator team (the root of a swarm has `members` and `entry`)",
-                ],
-            ),
-            (
-                "pattern = \"swarm\"",
-                "pattern = \"team\"",
-                &[
-                    "1:1: error: team.root: `root` is missing (The agent that the user talks to: of a team a coordinator (an agent with members), of a swarm an agent with members and an entry.)",
-                    "4:2: error: swarm: `swarm` belongs to the pattern swarm (this scenario has pattern = \"team\")",
-                ],
-            ),
-            (
-                "[swarm]",
-                "[budget]\nmax_rounds = 3\n[swarm]",
-                &[
-                    "5:1: error: budget.max_rounds: `max_rounds` belongs to the pattern collaboration (this scenario has pattern = \"swarm\")",
-                ],
-            ),
-            (
-                "[swarm]",
-                "[team]\nroot = \"desk\"\n[swarm]",
-                &[
-                    "4:2: error: team: `team` belongs to the pattern team (this scenario has pattern = \"swarm\")",
-                ],
-            ),
-            (
-                "[swarm]",
-                "[roles]\n[swarm]",
-                &[
-                    "4:2: error: roles: `roles` belongs to the pattern collaboration (this scenario has pattern = \"swarm\")",
-                ],
-            ),
-        ],
+        r#"
+- root = "desk"
++ root = "front"
+5:8: error: swarm.root: `front` is a model agent (the root of a swarm has `members` and `entry`)
+
+- root = "desk"
++ root = "dsk"
+5:8: error: swarm.root: `dsk` is not an agent of this scenario (did you mean `desk`?)
+
+- root = "desk"
+4:1: error: swarm.root: `root` is missing (The agent that the user talks to: of a team a coordinator (an agent with members), of a swarm an agent with members and an entry.)
+
+- entry = "front"
+5:8: error: swarm.root: `desk` is a coordinator team (the root of a swarm has `members` and `entry`)
+
+- pattern = "swarm"
++ pattern = "team"
+1:1: error: team.root: `root` is missing (The agent that the user talks to: of a team a coordinator (an agent with members), of a swarm an agent with members and an entry.)
+4:2: error: swarm: `swarm` belongs to the pattern swarm (this scenario has pattern = "team")
+
+- [swarm]
++ [budget]
++ max_rounds = 3
++ [swarm]
+5:1: error: budget.max_rounds: `max_rounds` belongs to the pattern collaboration (this scenario has pattern = "swarm")
+
+- [swarm]
++ [team]
++ root = "desk"
++ [swarm]
+4:2: error: team: `team` belongs to the pattern team (this scenario has pattern = "swarm")
+
+- [swarm]
++ [roles]
++ [swarm]
+4:2: error: roles: `roles` belongs to the pattern collaboration (this scenario has pattern = "swarm")
+"#,
     );
     judge(
         TEAM,
-        &[
-            (
-                "root = \"pm\"",
-                "root = \"desk\"",
-                &[
-                    "8:8: error: team.root: `desk` is a swarm (the root of a team has `members` and no `entry`)",
-                ],
-            ),
-            (
-                "root = \"pm\"",
-                "root = \"devs\"",
-                &[
-                    "10:9: warning: agents.pm: `pm` is not a member of any team (name it in the `members` of an agent)",
-                    "55:8: warning: tools.devs: `devs` is never called (only the user talks to the root agent)",
-                ],
-            ),
-        ],
+        r#"
+- root = "pm"
++ root = "desk"
+8:8: error: team.root: `desk` is a swarm (the root of a team has `members` and no `entry`)
+
+- root = "pm"
++ root = "devs"
+10:9: warning: agents.pm: `pm` is not a member of any team (name it in the `members` of an agent)
+55:8: warning: tools.devs: `devs` is never called (only the user talks to the root agent)
+"#,
     );
 }
 
@@ -683,49 +565,41 @@ fn root_matches_pattern() {
 fn warns_of_useless_settings() {
     judge(
         SWARM,
-        &[
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nrepetitive_handoff_window = 2\nrepetitive_handoff_min_unique = 3",
-                &[
-                    "11:33: warning: agents.desk.repetitive_handoff_min_unique: 2 targets cannot have 3 different names: every handoff is refused once the window is full (set it to at most the window, or 0 for no check)",
-                ],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nrepetitive_handoff_window = 2",
-                &[
-                    "10:29: warning: agents.desk.repetitive_handoff_window: 2 targets cannot have 3 different names: every handoff is refused once the window is full (set it to at least `repetitive_handoff_min_unique` (3), or 0 for no check)",
-                ],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nrepetitive_handoff_window = 2\nrepetitive_handoff_min_unique = 2",
-                &[],
-            ),
-            (
-                "entry = \"front\"",
-                "entry = \"front\"\nrepetitive_handoff_window = 2\nrepetitive_handoff_min_unique = 0",
-                &[],
-            ),
-        ],
+        r#"
+- entry = "front"
++ entry = "front"
++ repetitive_handoff_window = 2
++ repetitive_handoff_min_unique = 3
+11:33: warning: agents.desk.repetitive_handoff_min_unique: 2 targets cannot have 3 different names: every handoff is refused once the window is full (set it to at most the window, or 0 for no check)
+
+- entry = "front"
++ entry = "front"
++ repetitive_handoff_window = 2
+10:29: warning: agents.desk.repetitive_handoff_window: 2 targets cannot have 3 different names: every handoff is refused once the window is full (set it to at least `repetitive_handoff_min_unique` (3), or 0 for no check)
+
+- entry = "front"
++ entry = "front"
++ repetitive_handoff_window = 2
++ repetitive_handoff_min_unique = 2
+
+- entry = "front"
++ entry = "front"
++ repetitive_handoff_window = 2
++ repetitive_handoff_min_unique = 0
+"#,
     );
     judge(
         TEAM,
-        &[
-            (
-                "[tools.writer]",
-                "[tools.writer]\nsafe_mode = { enabled = true, cache_ttl_s = 60, fallback = { a = 1 } }",
-                &[
-                    "58:45: warning: tools.writer.safe_mode.cache_ttl_s: replies of an agent are not cached (a reply depends on the conversation; set `fallback` instead)",
-                ],
-            ),
-            (
-                "[tools.tickets]",
-                "[tools.tickets]\nsafe_mode = { enabled = true, cache_ttl_s = 60 }",
-                &[],
-            ),
-        ],
+        r#"
+- [tools.writer]
++ [tools.writer]
++ safe_mode = { enabled = true, cache_ttl_s = 60, fallback = { a = 1 } }
+58:45: warning: tools.writer.safe_mode.cache_ttl_s: replies of an agent are not cached (a reply depends on the conversation; set `fallback` instead)
+
+- [tools.tickets]
++ [tools.tickets]
++ safe_mode = { enabled = true, cache_ttl_s = 60 }
+"#,
     );
 }
 
@@ -733,27 +607,23 @@ fn warns_of_useless_settings() {
 fn warns_of_unreachable_agents() {
     judge(
         TEAM,
-        &[
-            (r#"members = ["devs", "writer", "desk"]"#, r#"members = ["devs", "desk"]"#, &[]),
-            (
-                r#"members = ["devs", "writer", "desk"]"#,
-                r#"members = ["devs", "writer"]"#,
-                &[
-                    "30:9: warning: agents.desk: `desk` is not a member of any team (name it in the `members` of an agent)",
-                ],
-            ),
-            (
-                "[[script]]\ntext = \"Done.\"\n",
-                "",
-                &[
-                    "22:9: warning: agents.devs: `devs` has no scripted reply for offline runs (add a row in [[script]] for it)",
-                    "25:9: warning: agents.coder: `coder` has no scripted reply for offline runs (add a row in [[script]] for it)",
-                    "28:9: warning: agents.writer: `writer` has no scripted reply for offline runs (add a row in [[script]] for it)",
-                    "44:9: warning: agents.back: `back` has no scripted reply for offline runs (add a row in [[script]] for it)",
-                    "46:9: warning: agents.bench: `bench` has no scripted reply for offline runs (add a row in [[script]] for it)",
-                ],
-            ),
-        ],
+        r#"
+- members = ["devs", "writer", "desk"]
++ members = ["devs", "desk"]
+
+- members = ["devs", "writer", "desk"]
++ members = ["devs", "writer"]
+30:9: warning: agents.desk: `desk` is not a member of any team (name it in the `members` of an agent)
+
+- [[script]]
+- text = "Done."
+-
+22:9: warning: agents.devs: `devs` has no scripted reply for offline runs (add a row in [[script]] for it)
+25:9: warning: agents.coder: `coder` has no scripted reply for offline runs (add a row in [[script]] for it)
+28:9: warning: agents.writer: `writer` has no scripted reply for offline runs (add a row in [[script]] for it)
+44:9: warning: agents.back: `back` has no scripted reply for offline runs (add a row in [[script]] for it)
+46:9: warning: agents.bench: `bench` has no scripted reply for offline runs (add a row in [[script]] for it)
+"#,
     );
     let alone = "title = \"A\"\npattern = \"team\"\ngoal = \"G\"\n[team]\nroot = \"a\"\n\
                  [agents.a]\ndescription = \"A\"\nmembers = [\"b\"]\n[agents.b]\n\
@@ -775,115 +645,71 @@ fn warns_of_unreachable_agents() {
 fn tool_and_agent_names_are_unique() {
     judge(
         TEAM,
-        &[
-            (
-                r#"tools = ["tickets"]"#,
-                r#"tools = ["ticket"]"#,
-                &[
-                    "14:10: error: agents.pm.tools[0]: `ticket` is not a tool of this scenario (did you mean `tickets`?)",
-                ],
-            ),
-            (
-                r#"tools = ["tickets"]"#,
-                r#"tools = ["writer"]"#,
-                &[
-                    "14:10: error: agents.pm.tools[0]: `writer` is an agent, not a tool (name it in `members` instead)",
-                    "67:12: warning: script[0].calls[1].tool: `pm` cannot call `tickets` (one of writer, devs, writer, desk)",
-                    "68:12: warning: script[0].calls[2].tool: `pm` cannot call `tickets` (one of writer, devs, writer, desk)",
-                ],
-            ),
-            (
-                r#"tools = ["tickets"]"#,
-                r#"tools = ["tickets", "tickets"]"#,
-                &[
-                    "14:21: error: agents.pm.tools[1]: `tickets` is listed twice (remove one of the two)",
-                ],
-            ),
-            (
-                r#"tools = ["tickets", "build"]"#,
-                r#"tools = ["tickets"]"#,
-                &[
-                    "52:8: warning: tools.build: `build` is never called (add it to the `tools` of an agent)",
-                ],
-            ),
-            (
-                "http = { url = \"https://ci.example/builds\" }",
-                "",
-                &[
-                    "52:8: warning: tools.build: `build` has no implementation (add one of fixture, http, command and mcp)",
-                ],
-            ),
-            (
-                "description = \"Finds tickets of {{what}}\"",
-                "",
-                &[
-                    "48:8: warning: tools.tickets: `tickets` has no description for agents (add `description`)",
-                ],
-            ),
-            (
-                "https://ci.example/builds",
-                "https://ci.example/{branch}",
-                &[
-                    "54:36: error: tools.build.http.url: `{branch}` is not an argument of this tool (there are none)",
-                ],
-            ),
-            (
-                "limit = { type = \"integer\", minimum = 1 }",
-                "limit = 3",
-                &[
-                    "50:58: error: tools.tickets.args.limit: expected a string or a table, found the number 3",
-                ],
-            ),
-            (
-                "[tools.devs]\ntimeout_s = 20",
-                "[tools.devs]\nfixture = { rows = [{ result = {} }] }",
-                &[
-                    "56:11: error: tools.devs: `devs` is an agent and needs no implementation (remove it, or choose another name)",
-                ],
-            ),
-            (
-                "[tools.devs]\ntimeout_s = 20",
-                "[tools.devs]\ndescription = \"Builds\"",
-                &[
-                    "56:15: error: tools.devs.description: `devs` is an agent and has no `description` here (move it to [agents])",
-                ],
-            ),
-            (
-                "[tools.devs]",
-                "[tools.pm]",
-                &[
-                    "55:8: warning: tools.pm: `pm` is never called (only the user talks to the root agent)",
-                ],
-            ),
-            (
-                "[agents.bench]",
-                "[agents.llm]",
-                &[
-                    "46:9: error: agents.llm: `llm` is reserved for calls of the model (choose another name)",
-                ],
-            ),
-            (
-                "[agents.bench]",
-                "[agents.transfer_to_agent]",
-                &[
-                    "46:9: error: agents.transfer_to_agent: `transfer_to_agent` is reserved for the tool that hands over (choose another name)",
-                ],
-            ),
-            (
-                "[tools.devs]",
-                "[tools.transfer_to_agent]",
-                &[
-                    "55:8: error: tools.transfer_to_agent: `transfer_to_agent` is reserved for the tool that hands over (choose another name)",
-                ],
-            ),
-            (
-                "[agents.bench]",
-                "[agents.\"the bench\"]",
-                &[
-                    "46:9: error: agents.the bench: `the bench` is not a valid name (use letters, digits, _ and -, at most 64)",
-                ],
-            ),
-        ],
+        r#"
+- tools = ["tickets"]
++ tools = ["ticket"]
+14:10: error: agents.pm.tools[0]: `ticket` is not a tool of this scenario (did you mean `tickets`?)
+
+- tools = ["tickets"]
++ tools = ["writer"]
+14:10: error: agents.pm.tools[0]: `writer` is an agent, not a tool (name it in `members` instead)
+67:12: warning: script[0].calls[1].tool: `pm` cannot call `tickets` (one of writer, devs, writer, desk)
+68:12: warning: script[0].calls[2].tool: `pm` cannot call `tickets` (one of writer, devs, writer, desk)
+
+- tools = ["tickets"]
++ tools = ["tickets", "tickets"]
+14:21: error: agents.pm.tools[1]: `tickets` is listed twice (remove one of the two)
+
+- tools = ["tickets", "build"]
++ tools = ["tickets"]
+52:8: warning: tools.build: `build` is never called (add it to the `tools` of an agent)
+
+- http = { url = "https://ci.example/builds" }
+52:8: warning: tools.build: `build` has no implementation (add one of fixture, http, command and mcp)
+
+- description = "Finds tickets of {{what}}"
+48:8: warning: tools.tickets: `tickets` has no description for agents (add `description`)
+
+- https://ci.example/builds
++ https://ci.example/{branch}
+54:36: error: tools.build.http.url: `{branch}` is not an argument of this tool (there are none)
+
+- limit = { type = "integer", minimum = 1 }
++ limit = 3
+50:58: error: tools.tickets.args.limit: expected a string or a table, found the number 3
+
+- [tools.devs]
+- timeout_s = 20
++ [tools.devs]
++ fixture = { rows = [{ result = {} }] }
+56:11: error: tools.devs: `devs` is an agent and needs no implementation (remove it, or choose another name)
+
+- [tools.devs]
+- timeout_s = 20
++ [tools.devs]
++ description = "Builds"
+56:15: error: tools.devs.description: `devs` is an agent and has no `description` here (move it to [agents])
+
+- [tools.devs]
++ [tools.pm]
+55:8: warning: tools.pm: `pm` is never called (only the user talks to the root agent)
+
+- [agents.bench]
++ [agents.llm]
+46:9: error: agents.llm: `llm` is reserved for calls of the model (choose another name)
+
+- [agents.bench]
++ [agents.transfer_to_agent]
+46:9: error: agents.transfer_to_agent: `transfer_to_agent` is reserved for the tool that hands over (choose another name)
+
+- [tools.devs]
++ [tools.transfer_to_agent]
+55:8: error: tools.transfer_to_agent: `transfer_to_agent` is reserved for the tool that hands over (choose another name)
+
+- [agents.bench]
++ [agents."the bench"]
+46:9: error: agents.the bench: `the bench` is not a valid name (use letters, digits, _ and -, at most 64)
+"#,
     );
 }
 
@@ -891,120 +717,80 @@ fn tool_and_agent_names_are_unique() {
 fn agent_rows_are_checked() {
     judge(
         TEAM,
-        &[
-            (
-                "agent = \"front\"\n",
-                "agent = \"fron\"\n",
-                &[
-                    "71:9: error: script[1].agent: `fron` is not an agent of this scenario (did you mean `front`?)",
-                ],
-            ),
-            (
-                "agent = \"front\"\n",
-                "agent = \"desk\"\n",
-                &[
-                    "71:9: error: script[1].agent: `desk` is a swarm and has no replies of its own (write the name of a member)",
-                ],
-            ),
-            (
-                "agent = \"front\"\n",
-                "role = \"front\"\n",
-                &[
-                    "71:8: error: script[1].role: a team has agents, not roles (write agent = \"NAME\")",
-                ],
-            ),
-            (
-                "agent = \"front\"\n",
-                "agent = \"front\"\nstep = \"finalize\"\n",
-                &["72:8: error: script[1].step: a reply of an agent has no step (remove `step`)"],
-            ),
-            (
-                "agent = \"front\"\n",
-                "agent = \"front\"\nturn = 0\n",
-                &["72:8: error: script[1].turn: 0 is out of range (1 to 100000)"],
-            ),
-            (
-                "agent = \"front\"\n",
-                "agent = \"front\"\nwhen = \"role == 'front'\"\n",
-                &[
-                    "72:9: error: script[1].when: `role` is not available in this condition (one of facts, inputs, goal, attempt, flags, agent, input, message, turn, round, results, handoffs, refused, from, members)",
-                ],
-            ),
-            (
-                "agent = \"front\"\n",
-                "agent = \"coder\"\n",
-                &[
-                    "73:19: warning: script[1].calls[0].tool: `coder` cannot call `transfer_to_agent` (one of tickets, build)",
-                ],
-            ),
-            (
-                "agent = \"front\"\n",
-                "agent = \"devs\"\n",
-                &[
-                    "73:19: warning: script[1].calls[0].tool: `devs` cannot call `transfer_to_agent` (the only one is coder)",
-                ],
-            ),
-            (
-                "agent = \"front\"\n",
-                "",
-                &[
-                    "73:1: warning: script[2]: this row can never be used (script[1] comes first and matches every call of this row)",
-                ],
-            ),
-            (
-                r#"agent_name = "back""#,
-                r#"agent_name = "bck""#,
-                &[
-                    "73:19: warning: script[1].calls[0].args: there is no agent \"bck\" to hand over to (did you mean `back`?)",
-                ],
-            ),
-            (
-                r#"{ tool = "tickets" }"#,
-                r#"{ tool = "ticket" }"#,
-                &[
-                    "68:12: warning: script[0].calls[2].tool: `pm` cannot call `ticket` (did you mean `tickets`?)",
-                ],
-            ),
-            (
-                r#"{ tool = "tickets" }"#,
-                r#"{ tool = "tickets", raw = "1", args = {} }"#,
-                &[
-                    "68:3: error: script[0].calls[2]: the call has two sets of arguments (keep one of `args` and `raw`)",
-                ],
-            ),
-            (
-                r#"{ tool = "tickets" }"#,
-                "{ }",
-                &[
-                    "68:3: error: script[0].calls[2].tool: `tool` is missing (Name of the tool: a tool's, a consulted member's, or transfer_to_agent.)",
-                ],
-            ),
-            (
-                "text = \"Done.\"",
-                "",
-                &[
-                    "74:1: error: script[2]: the row has no reply (write one of `reply`, `raw` and `text`, or `calls`)",
-                ],
-            ),
-            (
-                "text = \"Done.\"",
-                "calls = []",
-                &["75:9: error: script[2].calls: the list is empty (at least 1)"],
-            ),
-            (
-                "text = \"One moment.\"",
-                "text = \"One moment.\"\nraw = \"Two.\"",
-                &[
-                    "70:1: error: script[1]: the row has more than one reply (keep one of `reply`, `raw` and `text`)",
-                ],
-            ),
-            (
-                "text = \"Done.\"",
-                "text = \"Done.\"\n[[script]]\nagent = \"pm\"\ntext = \"More.\"",
-                &[
-                    "76:1: warning: script[3]: this row can never be used (script[2] comes first and matches every call of this row)",
-                ],
-            ),
-        ],
+        r#"
+- agent = "front"
++ agent = "fron"
+71:9: error: script[1].agent: `fron` is not an agent of this scenario (did you mean `front`?)
+
+- agent = "front"
++ agent = "desk"
+71:9: error: script[1].agent: `desk` is a swarm and has no replies of its own (write the name of a member)
+
+- agent = "front"
++ role = "front"
+71:8: error: script[1].role: a team has agents, not roles (write agent = "NAME")
+
+- agent = "front"
++ agent = "front"
++ step = "finalize"
+72:8: error: script[1].step: a reply of an agent has no step (remove `step`)
+
+- agent = "front"
++ agent = "front"
++ turn = 0
+72:8: error: script[1].turn: 0 is out of range (1 to 100000)
+
+- agent = "front"
++ agent = "front"
++ when = "role == 'front'"
+72:9: error: script[1].when: `role` is not available in this condition (one of facts, inputs, goal, attempt, flags, agent, input, message, turn, round, results, handoffs, refused, from, members)
+
+- agent = "front"
++ agent = "coder"
+73:19: warning: script[1].calls[0].tool: `coder` cannot call `transfer_to_agent` (one of tickets, build)
+
+- agent = "front"
++ agent = "devs"
+73:19: warning: script[1].calls[0].tool: `devs` cannot call `transfer_to_agent` (the only one is coder)
+
+- agent = "front"
+-
+73:1: warning: script[2]: this row can never be used (script[1] comes first and matches every call of this row)
+
+- agent_name = "back"
++ agent_name = "bck"
+73:19: warning: script[1].calls[0].args: there is no agent "bck" to hand over to (did you mean `back`?)
+
+- { tool = "tickets" }
++ { tool = "ticket" }
+68:12: warning: script[0].calls[2].tool: `pm` cannot call `ticket` (did you mean `tickets`?)
+
+- { tool = "tickets" }
++ { tool = "tickets", raw = "1", args = {} }
+68:3: error: script[0].calls[2]: the call has two sets of arguments (keep one of `args` and `raw`)
+
+- { tool = "tickets" }
++ { }
+68:3: error: script[0].calls[2].tool: `tool` is missing (Name of the tool: a tool's, a consulted member's, or transfer_to_agent.)
+
+- text = "Done."
+74:1: error: script[2]: the row has no reply (write one of `reply`, `raw` and `text`, or `calls`)
+
+- text = "Done."
++ calls = []
+75:9: error: script[2].calls: the list is empty (at least 1)
+
+- text = "One moment."
++ text = "One moment."
++ raw = "Two."
+70:1: error: script[1]: the row has more than one reply (keep one of `reply`, `raw` and `text`)
+
+- text = "Done."
++ text = "Done."
++ [[script]]
++ agent = "pm"
++ text = "More."
+76:1: warning: script[3]: this row can never be used (script[2] comes first and matches every call of this row)
+"#,
     );
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
-use crate::scenario::load;
+use crate::scenario::Scenario;
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::patterns::resilience::Naive;
 use crate::scenario::spec::policy::{
@@ -18,8 +18,9 @@ use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
 use crate::scenario::tools::ToolKind;
 use crate::scenario::tools::fixture::FixtureAnswer;
 use crate::scenario::tools::http::HttpMethod;
-use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::{Value, json};
+
+use super::{judge, read, told};
 
 const PLAN: &str = r#"title = "A report"
 pattern = "orchestrator"
@@ -111,14 +112,6 @@ faults = [{ kind = "reset" }]
 error_rate = 0.2
 p95_ms = 900
 "#;
-
-fn read(text: &str, set: &[&str]) -> Scenario {
-    let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
-    let scenario = load(text, ScenarioOrigin::File("a.toml".into()), &set)
-        .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)));
-    assert_eq!(scenario.warnings.every_run, Vec::<String>::new());
-    scenario
-}
 
 fn tool<'s>(scenario: &'s Scenario, name: &str) -> &'s ToolSpec {
     scenario.tools.get(name).expect("a tool")
@@ -383,10 +376,9 @@ fn a_window_without_effect_is_refused() {
     ];
     for (keys, expected) in table {
         let text = STORM.replace(IN_A_ROW, keys);
-        let told = check(&text, ScenarioOrigin::File("a.toml".into()), &[]).problems.to_string();
-        let told: Vec<&str> = told.lines().collect();
-        let [told] = told[..] else { panic!("{keys}: {told:#?}") };
-        assert!(told.starts_with("a.toml:20:"), "{told}");
+        let told = told(&text, &[]);
+        let [told] = &told[..] else { panic!("{keys}: {told:#?}") };
+        assert!(told.starts_with("20:"), "{told}");
         let (_, told) = told.split_once("error: tools.vendor.breaker.").unwrap_or(("", told));
         assert_eq!(told, expected, "{keys}");
     }
@@ -404,107 +396,69 @@ fn guards_switch_by_input_or_directly() {
     }
 }
 
-/// A mistake, made by putting one text in place of another, and all that must be told of it.
-type Mistake = (&'static str, &'static str, &'static [&'static str]);
-
-#[track_caller]
-fn judge(good: &str, mistakes: &[Mistake]) {
-    let mut wrong = Vec::new();
-    for (from, to, expected) in mistakes {
-        assert!(good.contains(from), "{from} is not in the scenario");
-        let all =
-            check(&good.replacen(from, to, 1), ScenarioOrigin::File("a.toml".into()), &[]).problems;
-        let all = all.to_string();
-        let told: Vec<&str> =
-            all.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line)).collect();
-        if &told != expected {
-            wrong.push(format!("{to}\n  told {told:#?}\n  not {expected:#?}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
 #[test]
 fn foreign_pattern_keys_name_their_pattern() {
     judge(
         PLAN,
-        &[
-            (
-                "max_parallel = 2",
-                "max_rounds = 2",
-                &[
-                    r#"9:1: error: budget.max_rounds: `max_rounds` belongs to the pattern collaboration (this scenario has pattern = "orchestrator")"#,
-                ],
-            ),
-            (
-                "[orchestrator.level]",
-                "[roles.ann]\n[collaboration]\n[orchestrator.level]",
-                &[
-                    r#"15:2: error: roles: `roles` belongs to the pattern collaboration (this scenario has pattern = "orchestrator")"#,
-                    r#"16:2: error: collaboration: `collaboration` belongs to the pattern collaboration (this scenario has pattern = "orchestrator")"#,
-                ],
-            ),
-            (
-                "pattern = \"orchestrator\"",
-                "pattern = \"resilience\"",
-                &[
-                    "1:1: error: resilience.agents: `agents` is missing (Number of concurrent agents.)",
-                    "1:1: error: resilience.turns: `turns` is missing (How often each agent repeats its steps.)",
-                    "1:1: error: resilience.steps: `steps` is missing (The tools that an agent calls in one turn, in order.)",
-                    "1:1: error: resilience.pool: `pool` is missing (Number of call slots that all agents share.)",
-                    r#"9:1: error: budget.max_parallel: `max_parallel` belongs to the pattern orchestrator (this scenario has pattern = "resilience")"#,
-                    r#"10:2: error: orchestrator: `orchestrator` belongs to the pattern orchestrator (this scenario has pattern = "resilience")"#,
-                    r#"19:2: error: workers: `workers` belongs to the pattern orchestrator (this scenario has pattern = "resilience")"#,
-                    "39:8: warning: tools.keeper: `keeper` is never called (it is not in resilience.steps)",
-                    "41:1: error: script: the pattern resilience does not call the model (remove [[script]])",
-                ],
-            ),
-            (
-                "step = \"plan\"\n",
-                "",
-                &[
-                    r#"41:1: error: script[0]: `step` is missing: an orchestrator has no roles (step = "plan" or step = "finalize")"#,
-                ],
-            ),
-            (
-                "step = \"plan\"",
-                "step = \"plan\"\nrole = \"ann\"\nround = 1",
-                &[
-                    "43:8: error: script[0].role: a step of the pattern is not a role's turn (remove `role` or `step`)",
-                    "44:9: error: script[0].round: the step plan belongs to no round (remove `round`)",
-                ],
-            ),
-        ],
+        r#"
+- max_parallel = 2
++ max_rounds = 2
+9:1: error: budget.max_rounds: `max_rounds` belongs to the pattern collaboration (this scenario has pattern = "orchestrator")
+
+- [orchestrator.level]
++ [roles.ann]
++ [collaboration]
++ [orchestrator.level]
+15:2: error: roles: `roles` belongs to the pattern collaboration (this scenario has pattern = "orchestrator")
+16:2: error: collaboration: `collaboration` belongs to the pattern collaboration (this scenario has pattern = "orchestrator")
+
+- pattern = "orchestrator"
++ pattern = "resilience"
+1:1: error: resilience.agents: `agents` is missing (Number of concurrent agents.)
+1:1: error: resilience.turns: `turns` is missing (How often each agent repeats its steps.)
+1:1: error: resilience.steps: `steps` is missing (The tools that an agent calls in one turn, in order.)
+1:1: error: resilience.pool: `pool` is missing (Number of call slots that all agents share.)
+9:1: error: budget.max_parallel: `max_parallel` belongs to the pattern orchestrator (this scenario has pattern = "resilience")
+10:2: error: orchestrator: `orchestrator` belongs to the pattern orchestrator (this scenario has pattern = "resilience")
+19:2: error: workers: `workers` belongs to the pattern orchestrator (this scenario has pattern = "resilience")
+39:8: warning: tools.keeper: `keeper` is never called (it is not in resilience.steps)
+41:1: error: script: the pattern resilience does not call the model (remove [[script]])
+
+- step = "plan"
+-
+41:1: error: script[0]: `step` is missing: an orchestrator has no roles (step = "plan" or step = "finalize")
+
+- step = "plan"
++ step = "plan"
++ role = "ann"
++ round = 1
+43:8: error: script[0].role: a step of the pattern is not a role's turn (remove `role` or `step`)
+44:9: error: script[0].round: the step plan belongs to no round (remove `round`)
+"#,
     );
     judge(
         STORM,
-        &[
-            (
-                "[resilience]\n",
-                "[budget]\nmax_parallel = 2\n[resilience]\n",
-                &[
-                    r#"8:1: error: budget.max_parallel: `max_parallel` belongs to the pattern orchestrator (this scenario has pattern = "resilience")"#,
-                ],
-            ),
-            (
-                "[alerts]",
-                "[[script]]\ntext = \"x\"\n[alerts]",
-                &[
-                    "35:1: error: script: the pattern resilience does not call the model (remove [[script]])",
-                ],
-            ),
-            (
-                "pattern = \"resilience\"",
-                "pattern = \"collaboration\"",
-                &[
-                    "1:1: error: collaboration.sequence: `sequence` is missing (The roles in speaking order; each entry is a seat.)",
-                    "1:1: error: collaboration.finalize_prompt: `finalize_prompt` is missing (System prompt of the launch brief at the end.)",
-                    r#"7:2: error: resilience: `resilience` belongs to the pattern resilience (this scenario has pattern = "collaboration")"#,
-                    "14:8: warning: tools.vendor: `vendor` is never called (a collaboration calls only llm)",
-                    "27:8: warning: tools.own: `own` is never called (a collaboration calls only llm)",
-                ],
-            ),
-        ],
+        r#"
+- [resilience]
++ [budget]
++ max_parallel = 2
++ [resilience]
+8:1: error: budget.max_parallel: `max_parallel` belongs to the pattern orchestrator (this scenario has pattern = "resilience")
+
+- [alerts]
++ [[script]]
++ text = "x"
++ [alerts]
+35:1: error: script: the pattern resilience does not call the model (remove [[script]])
+
+- pattern = "resilience"
++ pattern = "collaboration"
+1:1: error: collaboration.sequence: `sequence` is missing (The roles in speaking order; each entry is a seat.)
+1:1: error: collaboration.finalize_prompt: `finalize_prompt` is missing (System prompt of the launch brief at the end.)
+7:2: error: resilience: `resilience` belongs to the pattern resilience (this scenario has pattern = "collaboration")
+14:8: warning: tools.vendor: `vendor` is never called (a collaboration calls only llm)
+27:8: warning: tools.own: `own` is never called (a collaboration calls only llm)
+"#,
     );
 }
 
@@ -512,118 +466,79 @@ fn foreign_pattern_keys_name_their_pattern() {
 fn orchestrator_parts_must_match() {
     judge(
         PLAN,
-        &[
-            (
-                "max_parallel = 2",
-                "max_parallel = 0",
-                &["9:16: error: budget.max_parallel: 0 is out of range (1 to 1024)"],
-            ),
-            (
-                "max_parallel = 2",
-                "max_retries_per_task = -1",
-                &["9:24: error: budget.max_retries_per_task: -1 is out of range (0 to 19)"],
-            ),
-            (
-                "plan_prompt = \"Plan {{day}}.\"\n",
-                "",
-                &[
-                    "10:1: error: orchestrator.plan_prompt: `plan_prompt` is missing (System prompt of the planner; the required reply format is appended. `{{input}}` is filled in.)",
-                ],
-            ),
-            (
-                "echo = [\"day\"]",
-                "echo = [\"dya\"]",
-                &[
-                    "13:9: error: orchestrator.echo[0]: `dya` is not an input of this scenario (did you mean `day`?)",
-                ],
-            ),
-            (
-                "stock = \"keeper\"",
-                "stock = \"keepr\"",
-                &[
-                    "14:40: error: orchestrator.sections.stock: `keepr` is not a worker of this scenario (did you mean `keeper`?)",
-                ],
-            ),
-            (
-                "sales = \"seller\"",
-                "inputs = \"seller\", day = \"seller\", list = \"seller\"",
-                &[
-                    "14:14: error: orchestrator.sections.inputs: `inputs` is reserved in conditions (choose another name)",
-                    "14:33: error: orchestrator.sections.day: `day` is already an input in orchestrator.echo (choose another name)",
-                    "14:49: error: orchestrator.sections.list: `list` is reserved in conditions (choose another name)",
-                ],
-            ),
-            (
-                "name = \"health\"",
-                "name = \"sales\"",
-                &[
-                    "16:8: error: orchestrator.level.name: the aggregate already has a field `sales` (choose another name)",
-                ],
-            ),
-            (
-                "name = \"health\"\n",
-                "",
-                &[
-                    "15:1: error: orchestrator.level.name: `name` is missing (Its name in the aggregate, such as health.)",
-                ],
-            ),
-            (
-                "[orchestrator.level]\nname = \"health\"\notherwise = \"green\"\nrules = [{ level = \"red\", when = \"has(stock.out) && truthy(stock.out)\" }]\n",
-                "",
-                &[
-                    "10:1: error: orchestrator.level: `level` is missing (The level of the aggregate: [orchestrator.level] with name = \"health\" and otherwise = \"green\", or other words.)",
-                ],
-            ),
-            (
-                "truthy(stock.out)",
-                "truthy(stok.out)",
-                &[
-                    "18:60: error: orchestrator.level.rules[0].when: `stok` is not available in this condition (did you mean `stock`?)",
-                ],
-            ),
-            (
-                "truthy(stock.out)",
-                "inputs.size > 2",
-                &[
-                    "18:53: error: orchestrator.level.rules[0].when: `size` is not in orchestrator.echo (rules see only the inputs in orchestrator.echo: add it there)",
-                ],
-            ),
-            (
-                "truthy(stock.out)",
-                "truthy(",
-                &[
-                    "18:60: error: orchestrator.level.rules[0].when: not a condition: it ends too early (write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU')",
-                ],
-            ),
-            (
-                "flag = \"stock\"",
-                "flag = \"stok\"",
-                &[
-                    "34:8: error: workers.keeper.flag: `stok` is not a flag of this scenario (did you mean `stock`?)",
-                ],
-            ),
-            (
-                "aggregate.health == 'red'",
-                "final_decision == 'go'",
-                &[
-                    "46:9: error: script[1].when: `final_decision` is not available in this condition (one of facts, inputs, goal, attempt, flags, aggregate, results)",
-                ],
-            ),
-            (
-                "step = \"plan\"\n",
-                "step = \"plan\"\nwhen = \"max_taks > 2\"\n",
-                &[
-                    "43:9: error: script[0].when: `max_taks` is not available in this condition (did you mean `max_tasks`?)",
-                ],
-            ),
-            (
-                "[[script]]\nstep = \"plan\"\nreply = { kind = \"plan\", tasks = [] }\n",
-                "",
-                &[
-                    r#"11:15: warning: orchestrator.plan_prompt: there is no scripted plan for offline runs (add a row in [[script]] with step = "plan")"#,
-                ],
-            ),
-        ],
+        r#"
+- max_parallel = 2
++ max_parallel = 0
+9:16: error: budget.max_parallel: 0 is out of range (1 to 1024)
+
+- max_parallel = 2
++ max_retries_per_task = -1
+9:24: error: budget.max_retries_per_task: -1 is out of range (0 to 19)
+
+- plan_prompt = "Plan {{day}}."
+-
+10:1: error: orchestrator.plan_prompt: `plan_prompt` is missing (System prompt of the planner; the required reply format is appended. `{{input}}` is filled in.)
+
+- echo = ["day"]
++ echo = ["dya"]
+13:9: error: orchestrator.echo[0]: `dya` is not an input of this scenario (did you mean `day`?)
+
+- stock = "keeper"
++ stock = "keepr"
+14:40: error: orchestrator.sections.stock: `keepr` is not a worker of this scenario (did you mean `keeper`?)
+
+- sales = "seller"
++ inputs = "seller", day = "seller", list = "seller"
+14:14: error: orchestrator.sections.inputs: `inputs` is reserved in conditions (choose another name)
+14:33: error: orchestrator.sections.day: `day` is already an input in orchestrator.echo (choose another name)
+14:49: error: orchestrator.sections.list: `list` is reserved in conditions (choose another name)
+
+- name = "health"
++ name = "sales"
+16:8: error: orchestrator.level.name: the aggregate already has a field `sales` (choose another name)
+
+- name = "health"
+-
+15:1: error: orchestrator.level.name: `name` is missing (Its name in the aggregate, such as health.)
+
+- [orchestrator.level]
+- name = "health"
+- otherwise = "green"
+- rules = [{ level = "red", when = "has(stock.out) && truthy(stock.out)" }]
+-
+10:1: error: orchestrator.level: `level` is missing (The level of the aggregate: [orchestrator.level] with name = "health" and otherwise = "green", or other words.)
+
+- truthy(stock.out)
++ truthy(stok.out)
+18:60: error: orchestrator.level.rules[0].when: `stok` is not available in this condition (did you mean `stock`?)
+
+- truthy(stock.out)
++ inputs.size > 2
+18:53: error: orchestrator.level.rules[0].when: `size` is not in orchestrator.echo (rules see only the inputs in orchestrator.echo: add it there)
+
+- truthy(stock.out)
++ truthy(
+18:60: error: orchestrator.level.rules[0].when: not a condition: it ends too early (write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU')
+
+- flag = "stock"
++ flag = "stok"
+34:8: error: workers.keeper.flag: `stok` is not a flag of this scenario (did you mean `stock`?)
+
+- aggregate.health == 'red'
++ final_decision == 'go'
+46:9: error: script[1].when: `final_decision` is not available in this condition (one of facts, inputs, goal, attempt, flags, aggregate, results)
+
+- step = "plan"
++ step = "plan"
++ when = "max_taks > 2"
+43:9: error: script[0].when: `max_taks` is not available in this condition (did you mean `max_tasks`?)
+
+- [[script]]
+- step = "plan"
+- reply = { kind = "plan", tasks = [] }
+-
+11:15: warning: orchestrator.plan_prompt: there is no scripted plan for offline runs (add a row in [[script]] with step = "plan")
+"#,
     );
 }
 
@@ -631,137 +546,90 @@ fn orchestrator_parts_must_match() {
 fn worker_needs_exactly_one_implementation() {
     judge(
         PLAN,
-        &[
-            (
-                "[workers.keeper.http]\n",
-                "[workers.keeper.command]\nprogram = \"x\"\n[workers.keeper.http]\n",
-                &[
-                    "35:1: error: workers.keeper: the tool has two implementations (keep one of fixture, http, command and mcp)",
-                ],
-            ),
-            (
-                "[tools.keeper]\n",
-                "[tools.keeper]\ncommand = { program = \"x\" }\n",
-                &[
-                    "40:11: error: tools.keeper: `workers.keeper` already has an implementation (remove one of the two)",
-                ],
-            ),
-            (
-                "[tools.keeper]\n",
-                "[tools.keper]\n",
-                &[
-                    "35:1: warning: workers.keeper.http: only timeouts of this worker are retried, as in the source document (add [tools.keeper] with retries = { max_attempts = 2 })",
-                    "39:8: warning: tools.keper: `keper` is never called (did you mean `keeper`?)",
-                ],
-            ),
-            (
-                "[workers.keeper]\n",
-                "[workers.llm]\ndescription = \"x\"\n[workers.keeper]\n",
-                &[
-                    "31:10: error: workers.llm: `llm` is reserved for calls of the model (choose another name)",
-                ],
-            ),
-            (
-                "raw = \"[1\"",
-                "raw = \"[1\"\nresult = {}",
-                &[
-                    "29:1: error: workers.seller.fixture.rows[1]: the row has two results (write one of `result` and `raw`)",
-                ],
-            ),
-            (
-                "raw = \"[1\"",
-                "latency = \"1s\"",
-                &[
-                    "29:1: error: workers.seller.fixture.rows[1]: the row has no result (write one of `result` and `raw`)",
-                ],
-            ),
-            (
-                "raw = \"[1\"",
-                "raw = \"[1\"\n[[workers.seller.fixture.rows]]\nresult = {}",
-                &[
-                    "31:1: warning: workers.seller.fixture.rows[2]: this row can never be used (rows[1] comes first and matches every call of this row)",
-                ],
-            ),
-            (
-                "attempt = 1",
-                "attempt = 3",
-                &[
-                    "25:11: warning: workers.seller.fixture.rows[0]: this row can never be used (budget.max_retries_per_task is 1)",
-                ],
-            ),
-            (
-                "fault = { status = 503, times = 1 }",
-                "fault = {}",
-                &[
-                    r#"27:9: error: workers.seller.fixture.rows[0].fault: the fault has no status and no kind (write status = 503, or kind = "hang")"#,
-                ],
-            ),
-            (
-                "\"{{day}}!\"",
-                "\"{{dya}}!\"",
-                &[
-                    "28:37: error: workers.seller.fixture.rows[0].result: `{{dya}}` is not an input (did you mean `day`?)",
-                ],
-            ),
-            (
-                "sold = \"number\"",
-                "sold = \"numbr\"",
-                &[
-                    "22:21: error: workers.seller.contract.sold: `numbr` is not allowed here (did you mean `number`?)",
-                ],
-            ),
-            (
-                "https://stock.example",
-                "stock.example",
-                &[
-                    r#"36:7: error: workers.keeper.http.url: "stock.example/v1/{sku}?r={sku}" is not a URL (begin it with http:// or https://)"#,
-                ],
-            ),
-            (
-                "https://stock.example/v1/",
-                "https://{sku}.example/v1/",
-                &[
-                    "36:16: error: workers.keeper.http.url: an argument cannot choose the host (a model chooses the arguments: use them in the path or after it)",
-                ],
-            ),
-            (
-                "{sku}?",
-                "{sky}?",
-                &[
-                    "36:33: error: workers.keeper.http.url: `{sky}` is not an argument of this worker (did you mean `sku`?)",
-                ],
-            ),
-            (
-                "?r={sku}",
-                "?r={sku",
-                &[
-                    "36:41: error: workers.keeper.http.url: `{` is not closed (`{name}` is replaced by the argument of that name)",
-                ],
-            ),
-            (
-                "pointer = \"/data\"",
-                "pointer = \"data\"",
-                &[
-                    r#"38:11: error: workers.keeper.http.pointer: "data" is not a JSON pointer (write one such as /data/0)"#,
-                ],
-            ),
-            (
-                "Accept = \"text/json\"",
-                "\"Ac cept\" = \"a\\nb\"",
-                &[
-                    "37:52: error: workers.keeper.http.headers.Ac cept: `Ac cept` is not a valid name (write a header such as Authorization or X-Api-Key)",
-                    "37:64: error: workers.keeper.http.headers.Ac cept: a header is one line without control characters",
-                ],
-            ),
-            (
-                "{ env = \"STOCK_KEY\" }",
-                "{ evn = \"STOCK_KEY\" }",
-                &[
-                    "37:29: error: workers.keeper.http.headers.Authorization.env: `env` is missing (The name of the variable.)",
-                    "37:31: error: workers.keeper.http.headers.Authorization.evn: unknown key `evn` (did you mean `env`?)",
-                ],
-            ),
-        ],
+        r#"
+- [workers.keeper.http]
++ [workers.keeper.command]
++ program = "x"
++ [workers.keeper.http]
+35:1: error: workers.keeper: the tool has two implementations (keep one of fixture, http, command and mcp)
+
+- [tools.keeper]
++ [tools.keeper]
++ command = { program = "x" }
+40:11: error: tools.keeper: `workers.keeper` already has an implementation (remove one of the two)
+
+- [tools.keeper]
++ [tools.keper]
+35:1: warning: workers.keeper.http: only timeouts of this worker are retried, as in the source document (add [tools.keeper] with retries = { max_attempts = 2 })
+39:8: warning: tools.keper: `keper` is never called (did you mean `keeper`?)
+
+- [workers.keeper]
++ [workers.llm]
++ description = "x"
++ [workers.keeper]
+31:10: error: workers.llm: `llm` is reserved for calls of the model (choose another name)
+
+- raw = "[1"
++ raw = "[1"
++ result = {}
+29:1: error: workers.seller.fixture.rows[1]: the row has two results (write one of `result` and `raw`)
+
+- raw = "[1"
++ latency = "1s"
+29:1: error: workers.seller.fixture.rows[1]: the row has no result (write one of `result` and `raw`)
+
+- raw = "[1"
++ raw = "[1"
++ [[workers.seller.fixture.rows]]
++ result = {}
+31:1: warning: workers.seller.fixture.rows[2]: this row can never be used (rows[1] comes first and matches every call of this row)
+
+- attempt = 1
++ attempt = 3
+25:11: warning: workers.seller.fixture.rows[0]: this row can never be used (budget.max_retries_per_task is 1)
+
+- fault = { status = 503, times = 1 }
++ fault = {}
+27:9: error: workers.seller.fixture.rows[0].fault: the fault has no status and no kind (write status = 503, or kind = "hang")
+
+- "{{day}}!"
++ "{{dya}}!"
+28:37: error: workers.seller.fixture.rows[0].result: `{{dya}}` is not an input (did you mean `day`?)
+
+- sold = "number"
++ sold = "numbr"
+22:21: error: workers.seller.contract.sold: `numbr` is not allowed here (did you mean `number`?)
+
+- https://stock.example
++ stock.example
+36:7: error: workers.keeper.http.url: "stock.example/v1/{sku}?r={sku}" is not a URL (begin it with http:// or https://)
+
+- https://stock.example/v1/
++ https://{sku}.example/v1/
+36:16: error: workers.keeper.http.url: an argument cannot choose the host (a model chooses the arguments: use them in the path or after it)
+
+- {sku}?
++ {sky}?
+36:33: error: workers.keeper.http.url: `{sky}` is not an argument of this worker (did you mean `sku`?)
+
+- ?r={sku}
++ ?r={sku
+36:41: error: workers.keeper.http.url: `{` is not closed (`{name}` is replaced by the argument of that name)
+
+- pointer = "/data"
++ pointer = "data"
+38:11: error: workers.keeper.http.pointer: "data" is not a JSON pointer (write one such as /data/0)
+
+- Accept = "text/json"
++ "Ac cept" = "a\nb"
+37:52: error: workers.keeper.http.headers.Ac cept: `Ac cept` is not a valid name (write a header such as Authorization or X-Api-Key)
+37:64: error: workers.keeper.http.headers.Ac cept: a header is one line without control characters
+
+- { env = "STOCK_KEY" }
++ { evn = "STOCK_KEY" }
+37:29: error: workers.keeper.http.headers.Authorization.env: `env` is missing (The name of the variable.)
+37:31: error: workers.keeper.http.headers.Authorization.evn: unknown key `evn` (did you mean `env`?)
+"#,
     );
 }
 
@@ -769,133 +637,83 @@ fn worker_needs_exactly_one_implementation() {
 fn validates_policies_faults_and_storms() {
     judge(
         STORM,
-        &[
-            (
-                "steps = [\"vendor\", \"own\"]",
-                "steps = [\"vendr\", \"own\"]",
-                &[
-                    "10:10: error: resilience.steps[0]: `vendr` is not a tool of this scenario (did you mean `vendor`?)",
-                    "14:8: warning: tools.vendor: `vendor` is never called (it is not in resilience.steps)",
-                ],
-            ),
-            (
-                "guarded = \"{{guarded}}\"",
-                "guarded = \"{{name}}\"",
-                &[
-                    r#"13:11: error: resilience.guarded: this is not a boolean (write true, false, or "{{input}}" with a boolean input)"#,
-                ],
-            ),
-            (
-                "guarded = \"{{guarded}}\"",
-                "guarded = \"{{guard}}\"",
-                &[
-                    "13:12: error: resilience.guarded: `{{guard}}` is not an input (did you mean `guarded`?)",
-                ],
-            ),
-            (
-                "guarded = \"{{guarded}}\"",
-                "guarded = 1",
-                &[
-                    r#"13:11: error: resilience.guarded: expected true, false, or "{{input}}", found the number 1"#,
-                ],
-            ),
-            (
-                "agents = 4\n",
-                "",
-                &[
-                    "7:1: error: resilience.agents: `agents` is missing (Number of concurrent agents.)",
-                ],
-            ),
-            (
-                "mode = \"two_state\"",
-                "mode = \"two_states\"",
-                &[
-                    "20:75: error: tools.vendor.breaker.mode: `two_states` is not allowed here (did you mean `two_state`?)",
-                ],
-            ),
-            (
-                "\"latency\", ms = 20",
-                "\"latency\", ms = 20, status = 500",
-                &[
-                    "23:49: error: tools.vendor.faults[0].status: this kind of fault has no `status` (it takes ms)",
-                ],
-            ),
-            (
-                "{ kind = \"hang\" }",
-                "{ kind = \"hang\", ms = 1 }",
-                &[
-                    "23:99: error: tools.vendor.faults[2].ms: this kind of fault has no `ms` (it has no settings)",
-                ],
-            ),
-            (
-                "{ kind = \"latency\", ms = 20 }",
-                "{ kind = \"latency\" }",
-                &["23:11: error: tools.vendor.faults[0].ms: `ms` is missing (ms = 2000)"],
-            ),
-            (
-                "{ kind = \"hang\" }",
-                "{ kind = \"latency\", ms = 1 }",
-                &[
-                    "23:77: error: tools.vendor.faults[2]: there is already a fault `latency` (use each kind once)",
-                ],
-            ),
-            (
-                "percent = 30",
-                "percent = 0",
-                &["23:71: error: tools.vendor.faults[1].percent: 0 is out of range (1 to 100)"],
-            ),
-            (
-                "flaky_until = \"8s\"",
-                "flaky_until = \"1s\"",
-                &[
-                    "25:75: error: tools.vendor.fixture.load.flaky_until: the flaky time ends before it begins (set it later than flaky_from)",
-                ],
-            ),
-            (
-                "flaky_rate = 0.5",
-                "flaky_rate = 1.5",
-                &[
-                    "25:37: error: tools.vendor.fixture.load.flaky_rate: 1.5 is out of range (0 to 1)",
-                ],
-            ),
-            (
-                "flaky_from = \"2s\"",
-                "flaky_from = true",
-                &[
-                    r#"25:55: error: tools.vendor.fixture.load.flaky_from: expected a number from 0 to 3600, found true"#,
-                ],
-            ),
-            (
-                "rows = [{ result = {} }]",
-                "rows = []",
-                &["26:8: error: tools.vendor.fixture.rows: the list is empty (at least 1)"],
-            ),
-            (
-                "{{name}}",
-                "{{nam}}",
-                &[
-                    "22:78: error: tools.vendor.safe_mode.fallback: `{{nam}}` is not an input (did you mean `name`?)",
-                ],
-            ),
-            (
-                "command = {",
-                "hidden = {",
-                &[
-                    "31:1: error: tools.own.hidden: unknown key `hidden` (one of description, args, timeout_s, retries, idempotent, approve, effects, retry_budget, breaker, bulkhead, safe_mode, shared, faults, fixture, http, command, … (20 in all))",
-                ],
-            ),
-            (
-                "bulkhead = { max_in_flight = 2 }",
-                "safe_mode = {}",
-                &[
-                    "33:1: error: tools.llm.safe_mode: unknown key `safe_mode` (one of timeout_s, retries, idempotent, retry_budget, breaker, bulkhead, faults)",
-                ],
-            ),
-            (
-                "error_rate = 0.2",
-                "error_rate = 2",
-                &["36:14: error: alerts.error_rate: 2 is out of range (0 to 1)"],
-            ),
-        ],
+        r#"
+- steps = ["vendor", "own"]
++ steps = ["vendr", "own"]
+10:10: error: resilience.steps[0]: `vendr` is not a tool of this scenario (did you mean `vendor`?)
+14:8: warning: tools.vendor: `vendor` is never called (it is not in resilience.steps)
+
+- guarded = "{{guarded}}"
++ guarded = "{{name}}"
+13:11: error: resilience.guarded: this is not a boolean (write true, false, or "{{input}}" with a boolean input)
+
+- guarded = "{{guarded}}"
++ guarded = "{{guard}}"
+13:12: error: resilience.guarded: `{{guard}}` is not an input (did you mean `guarded`?)
+
+- guarded = "{{guarded}}"
++ guarded = 1
+13:11: error: resilience.guarded: expected true, false, or "{{input}}", found the number 1
+
+- agents = 4
+-
+7:1: error: resilience.agents: `agents` is missing (Number of concurrent agents.)
+
+- mode = "two_state"
++ mode = "two_states"
+20:75: error: tools.vendor.breaker.mode: `two_states` is not allowed here (did you mean `two_state`?)
+
+- "latency", ms = 20
++ "latency", ms = 20, status = 500
+23:49: error: tools.vendor.faults[0].status: this kind of fault has no `status` (it takes ms)
+
+- { kind = "hang" }
++ { kind = "hang", ms = 1 }
+23:99: error: tools.vendor.faults[2].ms: this kind of fault has no `ms` (it has no settings)
+
+- { kind = "latency", ms = 20 }
++ { kind = "latency" }
+23:11: error: tools.vendor.faults[0].ms: `ms` is missing (ms = 2000)
+
+- { kind = "hang" }
++ { kind = "latency", ms = 1 }
+23:77: error: tools.vendor.faults[2]: there is already a fault `latency` (use each kind once)
+
+- percent = 30
++ percent = 0
+23:71: error: tools.vendor.faults[1].percent: 0 is out of range (1 to 100)
+
+- flaky_until = "8s"
++ flaky_until = "1s"
+25:75: error: tools.vendor.fixture.load.flaky_until: the flaky time ends before it begins (set it later than flaky_from)
+
+- flaky_rate = 0.5
++ flaky_rate = 1.5
+25:37: error: tools.vendor.fixture.load.flaky_rate: 1.5 is out of range (0 to 1)
+
+- flaky_from = "2s"
++ flaky_from = true
+25:55: error: tools.vendor.fixture.load.flaky_from: expected a number from 0 to 3600, found true
+
+- rows = [{ result = {} }]
++ rows = []
+26:8: error: tools.vendor.fixture.rows: the list is empty (at least 1)
+
+- {{name}}
++ {{nam}}
+22:78: error: tools.vendor.safe_mode.fallback: `{{nam}}` is not an input (did you mean `name`?)
+
+- command = {
++ hidden = {
+31:1: error: tools.own.hidden: unknown key `hidden` (one of description, args, timeout_s, retries, idempotent, approve, effects, retry_budget, breaker, bulkhead, safe_mode, shared, faults, fixture, http, command, … (20 in all))
+
+- bulkhead = { max_in_flight = 2 }
++ safe_mode = {}
+33:1: error: tools.llm.safe_mode: unknown key `safe_mode` (one of timeout_s, retries, idempotent, retry_budget, breaker, bulkhead, faults)
+
+- error_rate = 0.2
++ error_rate = 2
+36:14: error: alerts.error_rate: 2 is out of range (0 to 1)
+"#,
     );
 }
