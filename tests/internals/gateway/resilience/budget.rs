@@ -122,18 +122,3 @@ fn allows_tenth_or_three_retries() {
         assert_eq!(budget.usage(now, limits), (allowed as u64, allowed as u64));
     }
 }
-
-#[test]
-fn attempts_expire_after_minute() {
-    let start = Instant::now();
-    let limits = RetryBudgetLimits::default();
-    let mut budget = RetryBudget::default();
-    for _ in 0..100 {
-        budget.count_attempt(start);
-    }
-    while budget.take_retry(start, limits) {}
-    assert_eq!(budget.usage(start, limits), (10, 10));
-    assert_eq!(budget.usage(start + 60 * SECOND - Duration::from_nanos(1), limits), (10, 10));
-    assert_eq!(budget.usage(start + 60 * SECOND, limits), (0, 3));
-    assert_eq!(budget.usage(start + 48 * 3600 * SECOND, limits), (0, 3), "fault 16: days went by");
-}
