@@ -200,17 +200,6 @@ async fn a_log() -> Vec<Arc<Event>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn facts_round_trip_through_lines() {
-    for fact in a_log().await {
-        let line = fact.to_line().expect("a line");
-        assert!(!line.contains('\n'));
-        assert!(line.starts_with(&format!("{{\"v\":2,\"seq\":{},", fact.seq.0)), "{line}");
-        assert!(line.contains(&format!("\"kind\":\"{}\"", fact.kind.name())), "{line}");
-        assert_eq!(Event::from_line(&line).expect("a fact"), *fact);
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn line_with_run_round_trips() {
     let run = crate::log::event::RunId::new("r-7f3a");
     let line_of = |event: &Event| {
@@ -229,22 +218,6 @@ async fn line_with_run_round_trips() {
     let again = line_of(&later);
     assert!(again.contains("r-0001") && !again.contains("r-7f3a"), "{again}");
     assert_eq!(Event::from_line(&again).expect("a fact"), later);
-}
-
-/// Fields of a kind have no name that each fact has for itself.
-#[test]
-fn boundaries_round_trip() {
-    use crate::log::event::{BoundaryId, Elapsed, Seq, SpanId};
-    let at = BoundaryId::new("round:2");
-    let kinds = [
-        EventKind::Paused { at: vec![at.clone(), BoundaryId::new("finalize")] },
-        EventKind::BreakpointChanged { at, set: true },
-    ];
-    for kind in kinds {
-        let fact = Event { seq: Seq(3), at: Elapsed(17), span: SpanId::RUN, kind };
-        let line = fact.to_line().expect("a line");
-        assert_eq!(Event::from_line(&line).expect("a fact"), fact, "{line}");
-    }
 }
 
 #[test]

@@ -1,25 +1,23 @@
 //! The projection of the gateway: what a log says of tools, breakers and alerts, folded from facts
-//! written by hand; and every such fact as a line of JSON and back.
+//! written by hand.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::log::event::kind::{
     AttemptFailed, BreakerCause, BreakerStage, CallStarted, FailureClass, FallbackKind, Initiator,
-    LimitChange, ModelLabel, Prompt, Purpose, Reply, RetryLimit, RunStarted, ToolHead, ToolLimits,
+    ModelLabel, Prompt, Purpose, Reply, RunStarted, ToolHead, ToolLimits,
 };
 use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
+use crate::log::facts::PatternPlan;
 use crate::log::facts::ResiliencePlan;
-use crate::log::facts::orchestrator::{OrchestratorFact, Task};
-use crate::log::facts::{PatternFact, PatternPlan};
 use crate::log::world::alerts::AlertKind;
 use crate::log::world::tool_row::CallMark;
 use crate::scenario::spec::AlertLimits;
 use crate::scenario::spec::policy::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
 };
-use crate::scenario::spec::tool::{FaultKind, InjectedFault};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 fn limits() -> ToolLimits {
     ToolLimits {
@@ -528,113 +526,6 @@ fn counts_calls_during_backoff() {
     let (after, status) = (FailureClass::Status, None);
     log.put(failed, EventKind::CallRetried { attempt: 2, wait_ms: 1, cause: after, status });
     assert_eq!(log.world.tally.retrying, 0);
-}
-
-/// A written event is read back as itself, and an agent's slot is counted while it has one.
-#[test]
-fn tool_facts_round_trip() {
-    let task = Task {
-        id: "t1".into(),
-        worker: "vendor".into(),
-        args: Arc::new(Map::from_iter([("day".to_owned(), json!("Monday"))])),
-        critical: true,
-    };
-    let tool = || "vendor".into();
-    let kinds = vec![
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted {
-            tasks: [task].into(),
-        })),
-        EventKind::PlanRefused {
-            reason: StopReason::from("invalid_plan:kind"),
-            raw: Arc::new(json!({ "kind": null })),
-            details: None,
-        },
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
-            parent: SpanId::RUN,
-            task: "t1".into(),
-            index: 0,
-            worker: tool(),
-            args_hash: "2c66d7cf0e03".to_owned(),
-        })),
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { attempts: 1 })),
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
-            attempts: 2,
-            reason: StopReason::TaskTimeout,
-        })),
-        EventKind::ConcurrencyChanged { max_parallel: 4, by: Initiator::You },
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
-            aggregate: Arc::new(json!({ "health": "red" })),
-            overwritten: vec!["t1".into()],
-            rule: None,
-            decided_by: Vec::new(),
-        })),
-        EventKind::RetryRefused {
-            attempt: 2,
-            limit: RetryLimit::RetryBudget { used: 8, allowed: 8 },
-        },
-        EventKind::RetryRefused {
-            attempt: 3,
-            limit: RetryLimit::Deadline { wait_ms: 3_600_000, left_ms: 38_000, requested: true },
-        },
-        EventKind::CallQueued,
-        EventKind::CallAdmitted { waited_ms: 7 },
-        EventKind::CallDegraded {
-            attempts: 1,
-            reason: StopReason::CircuitOpen(tool()),
-            by: FallbackKind::Cached { age_ms: 4 },
-            value: Some(Arc::new(json!({ "a": 1 }))),
-        },
-        EventKind::CallDegraded {
-            attempts: 1,
-            reason: StopReason::BulkheadFull(tool()),
-            by: FallbackKind::Omitted,
-            value: None,
-        },
-        EventKind::AttemptRefused {
-            attempt: 1,
-            reason: StopReason::CircuitOpen(tool()),
-            retry_in_ms: Some(30_000),
-        },
-        EventKind::AttemptQueued { attempt: 1 },
-        EventKind::AttemptStarted {
-            parent: SpanId(3),
-            attempt: 1,
-            timeout_ms: 10,
-            waited_ms: 5,
-            probe: true,
-        },
-        EventKind::ClientRetried { request: 2, cause: FailureClass::Reset },
-        EventKind::BreakerChanged {
-            tool: tool(),
-            to: BreakerStage::Held,
-            cause: BreakerCause::Manual,
-            open_for_ms: None,
-            by: Some(Initiator::You),
-            counted: None,
-        },
-        EventKind::ResultIgnored { tool: tool(), success: true },
-        EventKind::LimitsChanged {
-            tool: tool(),
-            limits: Box::new(limits()),
-            change: LimitChange::MaxInFlight(5),
-            by: Initiator::You,
-        },
-        EventKind::FaultInjected {
-            tool: tool(),
-            fault: InjectedFault::Errors { percent: 30, status: 503 },
-            by: Initiator::You,
-        },
-        EventKind::FaultRemoved { tool: tool(), fault: FaultKind::Hang, by: Initiator::You },
-    ];
-    for (seq, kind) in (0..).zip(kinds) {
-        let event = Event { seq: Seq(seq), at: Elapsed(5), span: SpanId(9), kind };
-        let line = event.to_line().expect("a line");
-        let read: Value = serde_json::from_str(&line).expect("JSON");
-        assert_eq!(read["kind"], event.kind.name(), "{line}");
-        assert_eq!(Event::from_line(&line).expect("a fact"), event, "{line}");
-        // Total: a fact without the others changes something or nothing, and never fails.
-        World::new().apply(&event);
-    }
 }
 
 #[test]
