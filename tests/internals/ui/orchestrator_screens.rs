@@ -1,6 +1,7 @@
 //! What an orchestrator's run looks like: snapshots of text and styles at three sizes.
 
 use super::sizes_of;
+use super::tools_screens::dash;
 use crate::log::event::World;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{BoundaryId, EventKind, SpanId};
@@ -10,12 +11,6 @@ use crate::support::facts::tools::ToolFacts;
 use crate::support::screen::{Dash, shipped};
 use crate::words::sentence::sentence;
 
-fn dash(cols: u16, rows: u16, facts: &ToolFacts) -> Dash {
-    let mut dash = Dash::new(cols, rows);
-    dash.run("r-81c2", &facts.log);
-    dash
-}
-
 fn pictures_of(name: &str, facts: &ToolFacts) {
     for &(cols, rows) in sizes_of(name) {
         insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash(cols, rows, facts).dump());
@@ -23,17 +18,9 @@ fn pictures_of(name: &str, facts: &ToolFacts) {
 }
 
 #[test]
-fn workers_side_by_side() {
+fn pictures() {
     pictures_of("working", &tools::working());
-}
-
-#[test]
-fn reported() {
     pictures_of("reported", &tools::reported());
-}
-
-#[test]
-fn draws_failed_critical_task() {
     insta::assert_snapshot!("critical_120x36", dash(120, 36, &tools::critical()).screen());
 }
 

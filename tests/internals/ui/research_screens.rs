@@ -50,8 +50,10 @@ fn in_the_middle_of_reading() {
 }
 
 #[test]
-fn an_answer_with_conflicts() {
+fn pictures() {
     pictures_of("answered", &research::answered());
+    pictures_of("unreliable", &research::unreliable());
+    pictures_of("misquoted", &research::misquoted());
 }
 
 /// The question is asked with one more part, of which no note says anything.
@@ -66,16 +68,6 @@ fn lists_unanswered_part_below_answer() {
     dash.text("3G");
     let screen = dash.screen();
     assert!(screen.contains("Unanswered: Who owns the lawnmower?"), "{screen}");
-}
-
-#[test]
-fn no_reliable_sources() {
-    pictures_of("unreliable", &research::unreliable());
-}
-
-#[test]
-fn a_quote_that_is_made_up() {
-    pictures_of("misquoted", &research::misquoted());
 }
 
 #[test]

@@ -48,12 +48,19 @@ fn of(facts: fn() -> Facts) -> impl Fn(u16, u16) -> Dash {
 }
 
 #[test]
-fn before_the_first_round() {
-    pictures_of("waiting", of(facts::waiting));
-}
-
-#[test]
-fn seat_speaks_again_after_retry() {
+fn pictures() {
+    type Story = fn() -> Facts;
+    let stories: [(&str, Story); 6] = [
+        ("waiting", facts::waiting),
+        ("paused", facts::paused),
+        ("decided", facts::decided),
+        ("nine_seats", || facts::seats(9)),
+        ("asked_again", facts::asked_again),
+        ("over_budget", facts::over_budget),
+    ];
+    for (name, story) in stories {
+        pictures_of(name, of(story));
+    }
     pictures_of("streaming", streaming);
 }
 
@@ -90,11 +97,6 @@ fn two_panes_share_narrow_space() {
             "│ rounds 2/3   messages 6/12   seconds 7/40   retries 1 ",
         ],
     );
-}
-
-#[test]
-fn at_rest() {
-    pictures_of("paused", of(facts::paused));
 }
 
 #[test]
@@ -191,11 +193,6 @@ fn pause_adds_no_run_time() {
 }
 
 #[test]
-fn decided() {
-    pictures_of("decided", of(facts::decided));
-}
-
-#[test]
 fn stopped() {
     pictures_of("stopped", of(facts::stopped));
     insta::assert_snapshot!("broken_120x36", of(facts::broken)(120, 36).screen());
@@ -272,11 +269,6 @@ fn seats_show_all_that_they_say() {
 }
 
 #[test]
-fn nine_or_more_seats_become_list() {
-    pictures_of("nine_seats", |cols, rows| dash(cols, rows, &facts::seats(9).log));
-}
-
-#[test]
 fn up_to_eight_seats_surround_table() {
     for seats in 2..=8 {
         let mut dash = dash(120, 36, &facts::seats(seats).log);
@@ -314,16 +306,6 @@ fn seats_of_different_models_name_them() {
         let screen = dash(cols, rows, &log).screen();
         insta::assert_snapshot!(format!("models_{cols}x{rows}"), screen);
     }
-}
-
-#[test]
-fn draws_repeated_request_and_budget() {
-    pictures_of("asked_again", of(facts::asked_again));
-}
-
-#[test]
-fn draws_run_stopped_by_token_budget() {
-    pictures_of("over_budget", of(facts::over_budget));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::support::screen::{Dash, shipped};
 use ratatui::style::Style;
 use serde_json::json;
 
-fn dash(cols: u16, rows: u16, facts: &ToolFacts) -> Dash {
+pub(super) fn dash(cols: u16, rows: u16, facts: &ToolFacts) -> Dash {
     let mut dash = Dash::new(cols, rows);
     dash.run("r-81c2", &facts.log);
     dash
