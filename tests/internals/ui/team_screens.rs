@@ -2,7 +2,7 @@
 
 use super::{shows, sizes_of};
 use crate::engine::Schedule;
-use crate::log::event::kind::{CallStarted, Initiator, Prompt, Purpose, StepSize};
+use crate::log::event::kind::{Initiator, Prompt, Purpose, StepSize};
 use crate::log::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
 use crate::screen::Msg;
 use crate::screen::home::HomePane;
@@ -43,17 +43,9 @@ fn pictures_of(name: &str, facts: &TeamFacts, speaks: Option<(&str, &str)>) {
 const SPEAKS: &str = "You were charged twice by mistake: 09:14:02 and 09:14:05, same card, same";
 
 #[test]
-fn a_swarm_at_work() {
+fn pictures() {
     pictures_of("swarm", &team::working(), Some(("refunds", SPEAKS)));
-}
-
-#[test]
-fn a_swarm_that_has_answered() {
     pictures_of("swarm_answered", &team::answered(), None);
-}
-
-#[test]
-fn a_coordinator_and_its_teams() {
     pictures_of("office", &team::office(), Some(("coder", "The folds take")));
 }
 
@@ -473,19 +465,9 @@ fn wordless_result_shows_only_name() {
     facts.tool("triage", "charges", asked(1), json!(""));
     let (said, tool) = (facts.call_of("triage"), "charges");
     let parent = facts.run_of("triage");
-    let call = SpanId(900);
     let purpose =
         Purpose::Tool { agent: "triage".into(), tool: tool.into(), requested_by: said, index: 1 };
-    let started = CallStarted {
-        parent,
-        tool: tool.into(),
-        purpose,
-        prompt: Prompt::default(),
-        args: None,
-        model: None,
-        repeat: 0,
-    };
-    facts.add(call, EventKind::CallStarted(Box::new(started)));
+    let call = facts.call_starts(parent, tool, purpose, Prompt::default(), None);
     facts.add(call, EventKind::CallFailed { attempts: 1, reason: StopReason::Cancelled });
     let mut dash = dash(80, 24, &facts);
     dash.text("4");

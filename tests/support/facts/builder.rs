@@ -5,7 +5,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtable::{Elapsed, Event, EventKind, RunClosed, Seq, SpanId, StopReason};
+use roundtable::bench::{CallStarted, Prompt};
+use roundtable::{Elapsed, Event, EventKind, Purpose, RunClosed, Seq, SpanId, StopReason};
+use serde_json::Value;
 
 /// A log that is being written, with what a pattern's story knows of itself.
 pub struct LogBuilder<S> {
@@ -38,6 +40,29 @@ impl<S> LogBuilder<S> {
     pub fn open(&mut self) -> SpanId {
         self.spans += 1;
         SpanId(self.spans)
+    }
+
+    /// A call starts; returns its span.
+    pub fn call_starts(
+        &mut self,
+        parent: SpanId,
+        tool: &str,
+        purpose: Purpose,
+        prompt: Prompt,
+        args: Option<Value>,
+    ) -> SpanId {
+        let call = self.open();
+        let started = CallStarted {
+            parent,
+            tool: tool.into(),
+            purpose,
+            prompt,
+            args: args.map(Arc::new),
+            model: None,
+            repeat: 0,
+        };
+        self.add(call, EventKind::CallStarted(Box::new(started)));
+        call
     }
 
     /// The run ends, in this phase.

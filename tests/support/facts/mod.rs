@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::log::event::kind::{
-    AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, FlagAt, Initiator,
-    MessageRole, ModelLabel, Prompt, Purpose, Reply, ReplyRefused, RunStarted, Usage,
+    AttemptFailed, BudgetReached, ChatMessage, FailureClass, FlagAt, Initiator, MessageRole,
+    ModelLabel, Prompt, Purpose, Reply, ReplyRefused, RunStarted, Usage,
 };
 use roundtable::log::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
 use roundtable::log::facts::collaboration::{CollaborationFact, SeatPlan, SeatStatus};
@@ -178,19 +178,8 @@ impl Facts {
     }
 
     fn call(&mut self, key: usize, purpose: Purpose, parent: SpanId) -> &mut Self {
-        let call = self.open();
-        let messages = self.messages_for(&purpose);
-        let prompt = Prompt::complete(messages);
-        let started = CallStarted {
-            parent,
-            tool: "llm".into(),
-            purpose,
-            prompt,
-            args: None,
-            model: None,
-            repeat: 0,
-        };
-        self.add(call, EventKind::CallStarted(Box::new(started)));
+        let prompt = Prompt::complete(self.messages_for(&purpose));
+        let call = self.call_starts(parent, "llm", purpose, prompt, None);
         self.attempt(key, call, 1)
     }
 
@@ -374,23 +363,11 @@ impl Facts {
 
     /// A further call that goes on where another has ended; returns its span.
     pub fn ask_after(&mut self, before: SpanId, text: &str) -> SpanId {
-        let call = self.open();
         let messages = [ChatMessage::new(MessageRole::User, text)];
         let prompt = Prompt { after: Some(before), ..Prompt::complete(Arc::new(messages)) };
         let role = self.plan.sequence[0].clone();
         let purpose = Purpose::Contribution { round: self.round, seat: 0, role };
-        let parent = self.round_span;
-        let started = CallStarted {
-            parent,
-            tool: "llm".into(),
-            purpose,
-            prompt,
-            args: None,
-            model: None,
-            repeat: 0,
-        };
-        self.add(call, EventKind::CallStarted(Box::new(started)));
-        call
+        self.call_starts(self.round_span, "llm", purpose, prompt, None)
     }
 
     /// The span of a seat's attempt.

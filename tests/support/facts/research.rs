@@ -8,17 +8,16 @@ use std::time::Duration;
 use roundtable::base::time::Day;
 use roundtable::log::event::id::SourceNo;
 use roundtable::log::event::kind::{
-    CallStarted, ChatMessage, FlagAt, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted,
-    Usage,
+    ChatMessage, FlagAt, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted, Usage,
 };
-use roundtable::log::event::{EventKind, RunId, SpanId, StopReason};
+use roundtable::log::event::{EventKind, RunId, SpanId};
 use roundtable::log::facts::research::NoteId;
 use roundtable::log::facts::research::NoteIssue;
 use roundtable::log::facts::research::ResearchPlan;
 use roundtable::log::facts::research::{
-    AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
-    NoteConflict, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead,
-    PlannedStep, ReadingEnd, ResearchFact, Sentence, SourceOutcome, SourcesDeduped, SourcesFound,
+    AnswerCited, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note, NoteConflict,
+    NotePair, NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead, PlannedStep,
+    ReadingEnd, ResearchFact, Sentence, SourceOutcome, SourcesDeduped, SourcesFound,
 };
 use roundtable::log::facts::{PatternFact, PatternPlan};
 use roundtable::scenario::patterns::research::{
@@ -149,7 +148,6 @@ impl ResearchFacts {
     }
 
     fn call(&mut self, name: &str, parent: SpanId, purpose: Purpose, args: Option<Value>) {
-        let call = self.open();
         let prompt = match &args {
             Some(_) => Prompt::default(),
             None => Prompt::complete(Arc::new([
@@ -162,17 +160,7 @@ impl ResearchFacts {
             Purpose::Read { .. } => "read_source",
             _ => "llm",
         };
-        let args = args.map(Arc::new);
-        let started = CallStarted {
-            parent,
-            tool: tool.into(),
-            purpose,
-            prompt,
-            args,
-            model: None,
-            repeat: 0,
-        };
-        self.add(call, EventKind::CallStarted(Box::new(started)));
+        let call = self.call_starts(parent, tool, purpose, prompt, args);
         let attempt = self.open();
         let kind = EventKind::AttemptStarted {
             parent: call,
@@ -482,17 +470,6 @@ impl ResearchFacts {
         self.add(
             SpanId::RUN,
             EventKind::AnswerComposed { text: text.into(), by: None, end: Default::default() },
-        )
-    }
-
-    /// The answer is refused.
-    pub fn refuses_answer(&mut self, reason: &str, raw: Value) -> &mut Self {
-        let refused = AnswerRefused { reason: StopReason::from(reason), raw };
-        self.add(
-            SpanId::RUN,
-            EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(Box::new(
-                refused,
-            )))),
         )
     }
 }

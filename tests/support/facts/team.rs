@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use roundtable::bench::{
-    AgentHead, AlertLimits, CallStarted, FlagAt, HANDED_OVER, HandoffRefusal, HistoryEntry,
-    LoopGuard, MemberOutput, PatternPlan, Prompt, SessionHead, SwarmHead, TeamPlan,
+    AgentHead, AlertLimits, FlagAt, HANDED_OVER, HandoffRefusal, HistoryEntry, LoopGuard,
+    MemberOutput, PatternPlan, Prompt, SessionHead, SwarmHead, TeamPlan,
 };
 use roundtable::{
     AgentFact, AgentName, ChatMessage, EventKind, MessageRole, ModelLabel, PatternFact, Purpose,
@@ -213,18 +213,7 @@ impl TeamFacts {
         prompt: Prompt,
         args: Option<Value>,
     ) -> (SpanId, SpanId) {
-        let call = self.open();
-        let args = args.map(Arc::new);
-        let started = CallStarted {
-            parent,
-            tool: tool.into(),
-            purpose,
-            prompt,
-            args,
-            model: None,
-            repeat: 0,
-        };
-        self.add(call, EventKind::CallStarted(Box::new(started)));
+        let call = self.call_starts(parent, tool, purpose, prompt, args);
         let attempt = self.open();
         let kind = EventKind::AttemptStarted {
             parent: call,

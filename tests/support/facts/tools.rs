@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::log::event::kind::{
-    AttemptFailed, BreakerCause, BreakerStage, CallStarted, ChatMessage, FailureClass,
-    FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted,
-    ToolHead, Usage, WindowCounts,
+    AttemptFailed, BreakerCause, BreakerStage, ChatMessage, FailureClass, FallbackKind, FlagAt,
+    Initiator, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted, ToolHead, Usage,
+    WindowCounts,
 };
 use roundtable::log::event::{EventKind, RunId, SpanId, StopReason};
 use roundtable::log::facts::ResiliencePlan;
@@ -150,7 +150,6 @@ impl ToolFacts {
         purpose: Purpose,
         args: Option<Value>,
     ) -> &mut Self {
-        let call = self.open();
         let messages: Arc<[ChatMessage]> = match args {
             Some(_) => Arc::new([]),
             None => Arc::new([
@@ -159,17 +158,7 @@ impl ToolFacts {
             ]),
         };
         let prompt = Prompt::complete(messages);
-        let args = args.map(Arc::new);
-        let started = CallStarted {
-            parent,
-            tool: tool.into(),
-            purpose,
-            prompt,
-            args,
-            model: None,
-            repeat: 0,
-        };
-        self.add(call, EventKind::CallStarted(Box::new(started)));
+        let call = self.call_starts(parent, tool, purpose, prompt, args);
         self.calls.insert(key.to_owned(), (call, call, 0));
         self
     }
