@@ -55,8 +55,20 @@ impl Odd {
     }
 }
 
-/// Counts an attempt that was dropped before its end.
-struct Unfinished(Arc<AtomicU32>, bool);
+/// Counts an attempt that is dropped before its end.
+pub struct Unfinished(Arc<AtomicU32>, bool);
+
+impl Unfinished {
+    /// An attempt that begins.
+    pub fn new(dropped: &Arc<AtomicU32>) -> Self {
+        Self(Arc::clone(dropped), false)
+    }
+
+    /// The attempt has come to its end.
+    pub fn end(mut self) {
+        self.1 = true;
+    }
+}
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
@@ -73,9 +85,9 @@ impl Callee for Odd {
     ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         async move {
-            let mut unfinished = Unfinished(Arc::clone(&self.given_up), false);
+            let unfinished = Unfinished::new(&self.given_up);
             let answered = (self.behave)(attempt.number).await;
-            unfinished.1 = true;
+            unfinished.end();
             Ok(Reply::from_tool_result(Arc::new(answered?)))
         }
         .boxed()

@@ -4,6 +4,7 @@
 #[allow(unused_imports, reason = "each test binary uses a part")]
 pub use super::table::{engine, read, until};
 
+use super::gateway_call::Unfinished;
 use super::table;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -116,16 +117,6 @@ pub fn told(does: impl Fn(u32) -> Answer + Send + Sync + 'static) -> (Box<Told>,
     (Box::new(tool), dropped)
 }
 
-struct Unfinished(Arc<AtomicU32>, bool);
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.1 {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-}
-
 impl Tool for Told {
     fn ask<'a>(
         &'a self,
@@ -133,9 +124,9 @@ impl Tool for Told {
     ) -> BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>> {
         let number = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
         async move {
-            let mut unfinished = Unfinished(Arc::clone(&self.dropped), false);
+            let unfinished = Unfinished::new(&self.dropped);
             let answered = (self.does)(number).await;
-            unfinished.1 = true;
+            unfinished.end();
             answered.map(Arc::new)
         }
         .boxed()

@@ -9,6 +9,7 @@ use crate::engine::{Launch, ModelChoice};
 use crate::log::event::kind::{FailureClass, ModelLabel, Reply};
 use crate::log::event::{Command, EventKind, World};
 use crate::model::{ChatModel, ChatRequest, Failure, Listener, failure};
+use crate::support::gateway_call::Unfinished;
 use crate::support::table::{BRIEF, engine, facts, scenario, until};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -23,17 +24,6 @@ struct Odd {
     behave: Box<Behaviour>,
 }
 
-/// Counts attempts that were dropped before they came to an end.
-struct Unfinished(Arc<AtomicU32>, bool);
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.1 {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-}
-
 impl ChatModel for Odd {
     fn label(&self) -> ModelLabel {
         ModelLabel::Live { name: "odd".into(), host: "nowhere".into() }
@@ -46,11 +36,11 @@ impl ChatModel for Odd {
     ) -> BoxFuture<'a, Said> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         async move {
-            let mut unfinished = Unfinished(Arc::clone(&self.given_up), false);
+            let unfinished = Unfinished::new(&self.given_up);
             listener.piece("par");
             listener.piece("tial");
             let said = (self.behave)(request.attempt).await;
-            unfinished.1 = true;
+            unfinished.end();
             said
         }
         .boxed()
