@@ -12,7 +12,7 @@ use std::time::Duration;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use futures::Stream;
 use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
-use ratatui::buffer::{Buffer, Cell};
+use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
 use roundtable::engine::{Engine, EngineSettings};
 use roundtable::host::models::LiveModels;
@@ -40,8 +40,6 @@ use tokio::time::Instant;
 pub struct Seen {
     /// Its text, a line per row.
     pub text: String,
-    /// Its cells.
-    pub cells: Buffer,
     /// Frames drawn so far.
     pub frames: u64,
     /// Frames that changed a cell.
@@ -67,7 +65,6 @@ pub struct Page {
     seen: watch::Sender<Seen>,
     changed: bool,
     link: Arc<Link>,
-    sent: Arc<Mutex<Vec<u8>>>,
 }
 
 fn never<T>(result: Result<T, std::convert::Infallible>) -> io::Result<T> {
@@ -78,9 +75,7 @@ impl Surface for Page {
     fn set_size(&mut self, size: Size) {
         self.inner.resize(size.width, size.height);
     }
-    fn send(&mut self, bytes: Vec<u8>) {
-        self.sent.lock().expect("a lock").extend(bytes);
-    }
+    fn send(&mut self, _: Vec<u8>) {}
     fn is_busy(&self) -> bool {
         self.link.busy.load(Ordering::SeqCst)
     }
@@ -143,11 +138,9 @@ impl Backend for Page {
         let text =
             rows.map(|row| row.iter().map(Cell::symbol).collect::<String>() + "\n").collect();
         let changed = std::mem::take(&mut self.changed);
-        let cells = buffer.clone();
         self.seen.send_modify(|seen| {
             *seen = Seen {
                 text,
-                cells,
                 frames: seen.frames + 1,
                 changes: seen.changes + u64::from(changed),
                 at: Instant::now(),
@@ -245,8 +238,6 @@ pub struct Person {
     pub services: Services,
     /// The changes of the terminal.
     pub deeds: Deeds,
-    /// Bytes for the terminal that are no picture.
-    pub sent: Arc<Mutex<Vec<u8>>>,
     size: Arc<Mutex<Size>>,
     shell: JoinHandle<io::Result<DashboardExit>>,
 }
@@ -255,17 +246,15 @@ impl Person {
     /// Sits down at a dashboard of this size.
     pub fn at(cols: u16, rows: u16) -> Self {
         let (keys, keys_read) = mpsc::unbounded_channel();
-        let (text, cells, at) = (String::new(), Buffer::default(), Instant::now());
-        let first = Seen { text, cells, frames: 0, changes: 0, at };
+        let first = Seen { text: String::new(), frames: 0, changes: 0, at: Instant::now() };
         let (seen_send, seen) = watch::channel(first);
-        let (link, sent, deeds) = (Arc::<Link>::default(), Arc::default(), Deeds::default());
+        let (link, deeds) = (Arc::<Link>::default(), Deeds::default());
         let size = Arc::new(Mutex::new(Size::new(cols, rows)));
         let page = Page {
             inner: TestBackend::new(cols, rows),
             seen: seen_send,
             changed: false,
             link: Arc::clone(&link),
-            sent: Arc::clone(&sent),
         };
         let console = TestConsole {
             page: Some(page),
@@ -285,7 +274,7 @@ impl Person {
         let opening =
             DashboardConfig { state, theme: Theme::default(), terminal: Default::default() };
         let shell = tokio::spawn(event_loop::run(console, opening, services.clone(), answers));
-        Self { keys, seen, link, services, deeds, sent, size, shell }
+        Self { keys, seen, link, services, deeds, size, shell }
     }
 
     /// Presses a key.

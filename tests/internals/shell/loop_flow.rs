@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::engine::RunHandle;
 use crate::log::bus::LogLimits;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, EventKind, SpanId, StopReason};
@@ -38,16 +39,20 @@ async fn key_redraws_quiet_screen_at_once() {
     assert_eq!(seen.at, pressed, "no time passes between the key and its frame");
 }
 
-#[tokio::test(start_paused = true)]
-async fn event_flood_keeps_keys_responsive() {
-    let mut person = Person::at(120, 36);
-    person.starts(scenario("checkout-launch", &["budget.max_seconds=86400"]), false);
-    let run = loop {
+async fn first_run(person: &Person) -> RunHandle {
+    loop {
         match person.services.engine.runs().pop() {
             Some(run) => break run,
             None => tokio::time::sleep(Duration::from_millis(1)).await,
         }
-    };
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn event_flood_keeps_keys_responsive() {
+    let mut person = Person::at(120, 36);
+    person.starts(scenario("checkout-launch", &["budget.max_seconds=86400"]), false);
+    let run = first_run(&person).await;
     run.send(Command::Pause { by: Initiator::You });
     person.sees("PAUSED").await;
     let before = person.settles().await;
@@ -85,12 +90,7 @@ async fn event_flood_keeps_keys_responsive() {
 async fn lagging_page_shows_latest_events() {
     let mut person = Person::at(120, 36);
     person.starts(scenario("checkout-launch", &["budget.max_seconds=86400"]), false);
-    let run = loop {
-        match person.services.engine.runs().pop() {
-            Some(run) => break run,
-            None => tokio::time::sleep(Duration::from_millis(1)).await,
-        }
-    };
+    let run = first_run(&person).await;
     run.send(Command::Pause { by: Initiator::You });
     person.sees("PAUSED").await;
     run.bus().set_limits(LogLimits { window: 64 << 10, ahead: u64::MAX / 2 });

@@ -13,6 +13,7 @@ use crate::screen::keymap::Context;
 use crate::screen::windows::flags::what_would_change;
 use crate::screen::{Effect, Msg};
 
+use super::started;
 use crate::support::screen::{Dash, facts, until};
 
 const FLAG: &str = "legal_analyst";
@@ -39,10 +40,6 @@ fn then(events: &[Arc<Event>], kind: EventKind) -> World {
         kind,
     });
     world
-}
-
-fn started(round: u32) -> impl Fn(&EventKind) -> bool {
-    move |kind| matches!(kind, EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted { round: it, .. })) if *it == round)
 }
 
 fn closed(round: u32) -> impl Fn(&EventKind) -> bool {

@@ -5,27 +5,11 @@ use std::time::Duration;
 
 use crate::engine::Schedule;
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId};
-use crate::log::facts::PatternFact;
-use crate::log::facts::collaboration::CollaborationFact;
 use crate::screen::Msg;
 use crate::screen::state::DisplaySettings;
 
-use crate::support::screen::{Dash, facts, shipped, until};
-
-fn live() -> Vec<Arc<Event>> {
-    let mut events = facts("checkout-launch", &[], &[], Schedule::default());
-    let end = until(&events, |kind| {
-        matches!(
-            kind,
-            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
-                round: 2,
-                ..
-            }))
-        )
-    });
-    events.truncate(end);
-    events
-}
+use super::live;
+use crate::support::screen::{Dash, facts, shipped};
 
 #[test]
 fn nothing_ticks_without_live_run() {

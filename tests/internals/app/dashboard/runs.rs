@@ -6,32 +6,16 @@ use std::time::Duration;
 use crate::engine::Schedule;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
-use crate::log::facts::PatternFact;
-use crate::log::facts::collaboration::CollaborationFact;
 use crate::scenario::catalogue::RequestedModel;
 use crate::screen::home::HomePane;
 use crate::screen::keymap::Context;
 use crate::screen::state::{ActiveScreen, DisplaySettings};
 use crate::screen::{Effect, Msg};
 
+use super::live;
 use crate::support::facts::team;
 use crate::support::kept::{kept, list};
-use crate::support::screen::{Dash, facts, own, until};
-
-fn live() -> Vec<Arc<Event>> {
-    let mut events = facts("checkout-launch", &[], &[], Schedule::default());
-    let end = until(&events, |kind| {
-        matches!(
-            kind,
-            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
-                round: 2,
-                ..
-            }))
-        )
-    });
-    events.truncate(end);
-    events
-}
+use crate::support::screen::{Dash, facts, own};
 
 fn ended() -> Vec<Arc<Event>> {
     facts("checkout-launch", &[], &[], Schedule::default())
