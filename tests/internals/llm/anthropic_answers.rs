@@ -227,35 +227,24 @@ async fn answers_of_every_kind() {
 
 #[tokio::test]
 async fn what_is_no_message() {
+    use FailureClass::{BadResponse, TooLarge};
     let long = "x".repeat(TEXT_CAP + 1);
     let thinking = "x".repeat(BLOCKS_CAP);
     let nameless = r#"{"content":[{"type":"tool_use","id":"t","input":{}}]}"#;
     for (body, class, words) in [
-        (
-            HELLO,
-            FailureClass::BadResponse,
-            "answered 200, but not with a message (it has no `content`)",
-        ),
-        (
-            "<title>Log in</title>",
-            FailureClass::BadResponse,
-            "an HTML page (Log in) instead of JSON",
-        ),
-        ("", FailureClass::BadResponse, "with an empty body instead of a message"),
-        (
-            r#"{"content":["a"]}"#,
-            FailureClass::BadResponse,
-            "but not with a message (`content`: invalid type",
-        ),
-        (nameless, FailureClass::BadResponse, "a tool call without a tool name"),
+        (HELLO, BadResponse, "answered 200, but not with a message (it has no `content`)"),
+        ("<title>Log in</title>", BadResponse, "an HTML page (Log in) instead of JSON"),
+        ("", BadResponse, "with an empty body instead of a message"),
+        (r#"{"content":["a"]}"#, BadResponse, "but not with a message (`content`: invalid type"),
+        (nameless, BadResponse, "a tool call without a tool name"),
         (
             &format!(r#"{{"content":[{{"type":"text","text":"{long}"}}]}}"#),
-            FailureClass::TooLarge,
+            TooLarge,
             "its cap of 256 KiB",
         ),
         (
             &format!(r#"{{"content":[{{"type":"thinking","thinking":"{thinking}"}}]}}"#),
-            FailureClass::TooLarge,
+            TooLarge,
             "its cap of 1 MiB",
         ),
     ] {

@@ -8,6 +8,7 @@ use crate::support::wire::*;
 /// class of the status that it names, and the text that had come stays.
 #[tokio::test]
 async fn stream_error_keeps_status_class() {
+    use FailureClass::{Auth, RateLimited, Status};
     let llama =
         r#"{"error":{"code":500,"message":"Compute error.","type":"server_error"}}"#.to_owned();
     let router = |code: u16| {
@@ -19,49 +20,44 @@ async fn stream_error_keeps_status_class() {
     for (data, class, status, words) in [
         (
             llama,
-            FailureClass::Status,
+            Status,
             500,
             "failed (error 500 in event 2 of the stream): Compute error. Try again later.",
         ),
-        (router(502), FailureClass::Status, 502, "Provider returned error. Try again later."),
-        (router(429), FailureClass::RateLimited, 429, "limits the rate of calls (error 429"),
-        (router(402), FailureClass::Status, 402, "reports a billing problem (error 402"),
-        (within.to_owned(), FailureClass::Status, 502, "(error 502 in event 2 of the stream): m."),
-        (
-            r#"{"error":{"code":"429","message":"m"}}"#.to_owned(),
-            FailureClass::RateLimited,
-            429,
-            "(error 429",
-        ),
+        (router(502), Status, 502, "Provider returned error. Try again later."),
+        (router(429), RateLimited, 429, "limits the rate of calls (error 429"),
+        (router(402), Status, 402, "reports a billing problem (error 402"),
+        (within.to_owned(), Status, 502, "(error 502 in event 2 of the stream): m."),
+        (r#"{"error":{"code":"429","message":"m"}}"#.to_owned(), RateLimited, 429, "(error 429"),
         (
             r#"{"error":{"message":"m","type":"insufficient_quota","code":"insufficient_quota"}}"#
                 .to_owned(),
-            FailureClass::RateLimited,
+            RateLimited,
             429,
             "says that this key's quota is used up",
         ),
         (
             r#"{"error":{"message":"m","type":"server_error","code":null}}"#.to_owned(),
-            FailureClass::Status,
+            Status,
             500,
             "(error 500",
         ),
         (
             r#"{"error":{"message":"m","type":"overloaded_error"}}"#.to_owned(),
-            FailureClass::Status,
+            Status,
             529,
             "is overloaded",
         ),
         (
             r#"{"error":{"status":401,"message":"m"}}"#.to_owned(),
-            FailureClass::Auth,
+            Auth,
             401,
             "rejected the key (error 401 in event 2 of the stream): m. Check OPENAI_API_KEY (from the shell)",
         ),
         (
             r#"{"object":"error","message":"m","type":"InternalServerError","code":500}"#
                 .to_owned(),
-            FailureClass::Status,
+            Status,
             500,
             "(error 500 in event 2 of the stream): m.",
         ),

@@ -18,16 +18,7 @@ use crate::scenario::tools::agent::{AcpSpec, ActionKind, AgentLink, FileAccess, 
 use crate::scenario::tools::command::CommandSpec;
 use crate::tool::agents::acp::{AcpModel, AcpProgram};
 
-/// A secret of the tests; it must turn up in no text and no reply.
-const TOKEN: &str = "hunter2hunter2";
-
-fn environment(name: &str) -> Option<String> {
-    match name {
-        "PATH" => std::env::var(name).ok(),
-        "CODER_TOKEN" => Some(TOKEN.to_owned()),
-        _ => None,
-    }
-}
+use super::{TOKEN, environment};
 
 /// A run that notes what it hears, and answers all permissions with the same choice.
 #[derive(Default)]
@@ -71,7 +62,7 @@ fn fake_with(mode: &str, env: &[(&str, &str)], change: impl FnOnce(&mut AcpSpec)
         .iter()
         .map(|(name, value)| ((*name).to_owned(), Setting::Text((*value).to_owned())))
         .collect();
-    variables.insert("TOKEN".to_owned(), Setting::Env("CODER_TOKEN".to_owned()));
+    variables.insert("TOKEN".to_owned(), Setting::Env("SHOP_TOKEN".to_owned()));
     let mut spec = AcpSpec {
         command: CommandSpec {
             program: "python3".to_owned(),
@@ -300,27 +291,12 @@ async fn nothing_is_offered_unasked() {
     assert_eq!(&*reply.text, "-32000 -32601 -32601 -32602", "outside of its folder");
 }
 
-#[tokio::test]
-async fn cancelled_turn_keeps_the_session() {
-    let (model, run) = (fake("never"), TestRun::default());
-    let asked = request("Go.");
-    let mut turn = model.chat(&asked, &run);
+/// Waits for this text of a turn that has no end.
+async fn until_said(turn: &mut (impl Future + Unpin), run: &TestRun, text: &str) {
     in_time(async {
-        while run.text.lock().expect("free").is_empty() {
+        while *run.text.lock().expect("free") != text {
             tokio::select! {
-                _ = &mut turn => panic!("it has no end"),
-                () = tokio::task::yield_now() => {}
-            }
-        }
-    })
-    .await;
-    drop(turn);
-    // The program still runs, and takes the next prompt.
-    let mut again = model.chat(&asked, &run);
-    in_time(async {
-        while *run.text.lock().expect("free") != "I begin.I begin." {
-            tokio::select! {
-                _ = &mut again => panic!("it has no end"),
+                _ = &mut *turn => panic!("it has no end"),
                 () = tokio::task::yield_now() => {}
             }
         }
@@ -329,19 +305,23 @@ async fn cancelled_turn_keeps_the_session() {
 }
 
 #[tokio::test]
+async fn cancelled_turn_keeps_the_session() {
+    let (model, run) = (fake("never"), TestRun::default());
+    let asked = request("Go.");
+    let mut turn = model.chat(&asked, &run);
+    until_said(&mut turn, &run, "I begin.").await;
+    drop(turn);
+    // The program still runs, and takes the next prompt.
+    let mut again = model.chat(&asked, &run);
+    until_said(&mut again, &run, "I begin.I begin.").await;
+}
+
+#[tokio::test]
 async fn deaf_agent_is_killed() {
     let (model, run) = (fake("deaf"), TestRun::default());
     let asked = request("Go.");
     let mut turn = model.chat(&asked, &run);
-    in_time(async {
-        while run.text.lock().expect("free").is_empty() {
-            tokio::select! {
-                _ = &mut turn => panic!("it has no end"),
-                () = tokio::task::yield_now() => {}
-            }
-        }
-    })
-    .await;
+    until_said(&mut turn, &run, "I begin.").await;
     drop(turn);
     let failed = ask(&model, &run).await.expect_err("it does not listen");
     assert!(failed.text.contains("did not end its turn when it was cancelled"), "{}", failed.text);

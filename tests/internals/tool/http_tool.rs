@@ -14,8 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::support::server::ClosedPort;
 use crate::support::wire::{Server, answer, both, json as json_answer};
 
-/// A secret of the tests; it must turn up in no text and no answer.
-const TOKEN: &str = "hunter2hunter2";
+use super::TOKEN;
 
 fn environment(name: &str) -> Option<String> {
     match name {
@@ -129,33 +128,24 @@ async fn bad_argument_sends_no_request() {
 
 #[tokio::test]
 async fn error_status_has_class_and_advice() {
+    use FailureClass::{Auth, RateLimited, Status};
     let server = Server::start().await;
     let tool = tool(spec(at(&server, "/v1")));
     let host = server.host();
     let echo = format!("no {TOKEN} here");
     for (status, body, class, says) in [
-        (
-            "429 Slow",
-            "",
-            FailureClass::RateLimited,
-            "returned HTTP 429. Wait, or call it less often.",
-        ),
-        (
-            "503 Down",
-            "<html>",
-            FailureClass::Status,
-            "returned HTTP 503: an HTML page. Try again later.",
-        ),
+        ("429 Slow", "", RateLimited, "returned HTTP 429. Wait, or call it less often."),
+        ("503 Down", "<html>", Status, "returned HTTP 503: an HTML page. Try again later."),
         (
             "401 No",
             &*echo,
-            FailureClass::Auth,
+            Auth,
             "returned HTTP 401: no *** here. Check the header with the credentials.",
         ),
         (
             "404 None",
             "gone\u{1b}[2J",
-            FailureClass::Status,
+            Status,
             "returned HTTP 404: gone␛[2J. Check the tool's url and its arguments.",
         ),
     ] {

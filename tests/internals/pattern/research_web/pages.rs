@@ -187,18 +187,13 @@ async fn unavailable_page_is_requested_once() {
 /// Trouble that may pass is asked for again, as often as the scenario says and no oftener.
 #[tokio::test]
 async fn lasting_failure_is_reported_after_retries() {
+    use FailureClass::{RateLimited, Reset, Status};
     let cases: [(&str, Deed, FailureClass, Option<u16>, &str); 3] = [
-        (
-            "500 for good",
-            |_, _| says("500 Oh", &[HTML], "<p>No."),
-            FailureClass::Status,
-            Some(500),
-            "http_500",
-        ),
+        ("500 for good", |_, _| says("500 Oh", &[HTML], "<p>No."), Status, Some(500), "http_500"),
         (
             "429 without a word when to come again",
             |_, _| says("429 Busy", &[HTML], ""),
-            FailureClass::RateLimited,
+            RateLimited,
             Some(429),
             "http_429",
         ),
@@ -210,7 +205,7 @@ async fn lasting_failure_is_reported_after_retries() {
                         .to_vec(),
                 )
             },
-            FailureClass::Reset,
+            Reset,
             None,
             "reset",
         ),

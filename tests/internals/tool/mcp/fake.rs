@@ -59,32 +59,28 @@ async fn environment_holds_only_named_variables() {
 
 #[tokio::test]
 async fn failed_start_says_why() {
+    use FailureClass::{BadResponse, Tool};
     const SHELL: &str = "Start its command in a shell to see why.";
     const IS_IT: &str = "Is it an MCP server?";
     for (mode, class, says, advice) in [
-        ("die", FailureClass::Tool, "ended with exit code 7: fix ␛[2J it ***", SHELL),
+        ("die", Tool, "ended with exit code 7: fix ␛[2J it ***", SHELL),
         (
             "die_quietly",
-            FailureClass::Tool,
+            Tool,
             "ended with exit code 0: nothing on standard error; a line of its standard output is \
              no message: usage: fake",
             SHELL,
         ),
         (
             "refuses",
-            FailureClass::Tool,
+            Tool,
             "returned error -32602: not ␛[2J you",
             "Correct the arguments of the call.",
         ),
-        (
-            "no_info",
-            FailureClass::BadResponse,
-            "answered the handshake without a protocol version",
-            IS_IT,
-        ),
+        ("no_info", BadResponse, "answered the handshake without a protocol version", IS_IT),
         (
             "wrong_version",
-            FailureClass::Tool,
+            Tool,
             "speaks no protocol version that roundtable speaks: 2099-01-01",
             "Use another version of the server.",
         ),
@@ -136,36 +132,37 @@ async fn error_without_id_answers_nothing() {
 
 #[tokio::test]
 async fn broken_server_fails_its_call() {
+    use FailureClass::{TooLarge, Tool};
     const SHELL: &str = "Start its command in a shell to see why.";
     const LESS: &str = "Ask for less, or raise max_bytes.";
     for (tool, args, class, says, advice) in [
-        ("die", json!({}), FailureClass::Tool, "ended with exit code 3: it was ␛[2J ***", SHELL),
-        ("loud", json!({}), FailureClass::Tool, "ended with exit code 5: line 19999 ***", SHELL),
+        ("die", json!({}), Tool, "ended with exit code 3: it was ␛[2J ***", SHELL),
+        ("loud", json!({}), Tool, "ended with exit code 5: line 19999 ***", SHELL),
         (
             "close_output",
             json!({}),
-            FailureClass::Tool,
+            Tool,
             "closed its standard output: nothing on standard error",
             SHELL,
         ),
         (
             "huge",
             json!({ "mib": 100 }),
-            FailureClass::TooLarge,
+            TooLarge,
             "sent a message larger than 1 MiB and was ended",
             LESS,
         ),
         (
             "large",
             json!({ "bytes": 1 << 20 }),
-            FailureClass::TooLarge,
+            TooLarge,
             "sent a message larger than 1 MiB and was ended",
             LESS,
         ),
         (
             "requests",
             json!({ "many": 100_000 }),
-            FailureClass::Tool,
+            Tool,
             "does not read its standard input: 1024 messages wait: nothing on standard error",
             SHELL,
         ),

@@ -147,36 +147,37 @@ async fn json_and_events_are_read() {
 
 #[tokio::test]
 async fn refused_start_says_what_to_do() {
+    use FailureClass::{Auth, RateLimited, Status};
     let page = |status| answer(status, &["content-type: text/html"], "<html>hunter2hunter2</html>");
     for (answer, class, says) in [
         (
             json_answer("401 Unauthorized", "no hunter2hunter2"),
-            FailureClass::Auth,
+            Auth,
             "HTTP 401: no ***. Check authorization in headers of [mcp.shop].",
         ),
         (
             page("403 Forbidden"),
-            FailureClass::Auth,
+            Auth,
             "HTTP 403: an HTML page. Check authorization in headers of [mcp.shop].",
         ),
         (
             page("404 Not Found"),
-            FailureClass::Status,
+            Status,
             "HTTP 404: an HTML page. Check the server's url: is it the one of its MCP endpoint?",
         ),
         (
             json_answer("429 Too Many Requests", ""),
-            FailureClass::RateLimited,
+            RateLimited,
             "HTTP 429. Wait, or call it less often.",
         ),
         (
             json_answer("503 Service Unavailable", "busy"),
-            FailureClass::Status,
+            Status,
             "HTTP 503: busy. Try again later.",
         ),
         (
             answer("302 Found", &["location: https://a.example/x?key=1"], ""),
-            FailureClass::Status,
+            Status,
             "HTTP 302: https://a.example/x?***. Redirects are not followed: set url to where it \
              leads.",
         ),
@@ -228,51 +229,48 @@ async fn network_errors_have_their_class() {
 
 #[tokio::test]
 async fn bad_answers_fail_their_call() {
+    use FailureClass::{BadResponse, Rejected, Reset, TooLarge};
     let large = || "x".repeat(200_000);
     type Answers = fn(&Asking) -> Vec<u8>;
     let cases: [(Answers, FailureClass, &str); 10] = [
-        (|asking| result(asking, said(&"x".repeat(200_000))), FailureClass::TooLarge, "max_bytes"),
+        (|asking| result(asking, said(&"x".repeat(200_000))), TooLarge, "max_bytes"),
         (
             |asking| {
                 let event = message(asking, said(&"x".repeat(200_000)));
                 format!("{STREAM_HEAD}data: {event}\n\n").into_bytes()
             },
-            FailureClass::TooLarge,
+            TooLarge,
             "max_bytes",
         ),
         (
             |_| format!("{STREAM_HEAD}data: {}\n\n", "x".repeat(200_000)).into_bytes(),
-            FailureClass::TooLarge,
+            TooLarge,
             "max_bytes",
         ),
-        (
-            |_| [STREAM_HEAD.as_bytes(), b"data: \xff\n\n"].concat(),
-            FailureClass::BadResponse,
-            "is not UTF-8",
-        ),
+        (|_| [STREAM_HEAD.as_bytes(), b"data: \xff\n\n"].concat(), BadResponse, "is not UTF-8"),
         (
             |_| format!("{STREAM_HEAD}data: no message\n\n").into_bytes(),
-            FailureClass::BadResponse,
+            BadResponse,
             "sent an event that is no MCP message: no message",
         ),
         (
             |_| format!("{STREAM_HEAD}data: {{\"jsonrpc\": \"2.0\", \"id\": 7}}\n\n").into_bytes(),
-            FailureClass::BadResponse,
+            BadResponse,
             "sent an event that is no MCP message",
         ),
         (
             |_| format!("{STREAM_HEAD}event: ping\ndata: {{}}\n\n").into_bytes(),
-            FailureClass::Reset,
+            Reset,
             "closed the connection before its answer was complete",
         ),
         (
             |_| json_answer("200 OK", "{\"oops\": \"\x1b hunter2hunter2\"}"),
-            FailureClass::BadResponse,
+            BadResponse,
             "answers with JSON that is no MCP message",
         ),
         (
             |_| answer("200 OK", &["content-type: text/html"], "<p>"),
-            FailureClass::BadResponse,
+            BadResponse,
             "answers with text/html, not with JSON",
         ),
         (
@@ -282,7 +280,7 @@ async fn bad_answers_fail_their_call() {
                 let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
                 json_answer("400 Bad Request", &body.to_string())
             },
-            FailureClass::Rejected,
+            Rejected,
             "returned error -32602: no such order",
         ),
     ];

@@ -22,16 +22,7 @@ use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
 use crate::tool::mcp::{McpResult, McpServer};
 use tokio::sync::Notify;
 
-/// A secret of the tests; it must turn up in no text and no result.
-const TOKEN: &str = "hunter2hunter2";
-
-fn environment(name: &str) -> Option<String> {
-    match name {
-        "PATH" => std::env::var(name).ok(),
-        "SHOP_TOKEN" => Some(TOKEN.to_owned()),
-        _ => None,
-    }
-}
+use super::environment;
 
 fn server_of(program: &str, args: &[&str], env: BTreeMap<String, Setting>) -> Arc<McpServer> {
     let http = Http::direct(Reach::Anywhere);
