@@ -184,6 +184,13 @@ text = "Seven, I th"
 end = "filtered"
 "#;
 
+async fn resumes_after_each_event(launch: impl Fn() -> Launch, full: &[Arc<Event>]) {
+    for cut in 1..full.len() {
+        let continued = resume(launch(), stored(&full[..cut])).await.expect("the same run");
+        assert_eq!(faults(full, cut, &continued), Vec::<String>::new(), "after {cut}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_resumed_run_keeps_the_ends() {
     let launch = || Launch::scripted(read(CUT, &[]), true);
@@ -196,10 +203,7 @@ async fn a_resumed_run_keeps_the_ends() {
             { "who": "writer", "end": "length" },
         ])
     );
-    for cut in 1..full.len() {
-        let continued = resume(launch(), stored(&full[..cut])).await.expect("the same run");
-        assert_eq!(faults(&full, cut, &continued), Vec::<String>::new(), "after {cut}");
-    }
+    resumes_after_each_event(launch, &full).await;
 }
 
 /// A model that pauses three times before it has said everything.
@@ -232,8 +236,5 @@ async fn resumed_run_continues_after_pauses() {
     let full = facts(&engine().start(launch())).await;
     let ended = super::outcome(&full);
     assert_eq!((&ended["answer"], &ended["degraded"]), (&json!("0 1 2 3"), &json!(false)));
-    for cut in 1..full.len() {
-        let continued = resume(launch(), stored(&full[..cut])).await.expect("the same run");
-        assert_eq!(faults(&full, cut, &continued), Vec::<String>::new(), "after {cut}");
-    }
+    resumes_after_each_event(launch, &full).await;
 }
