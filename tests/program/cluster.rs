@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use super::cluster_takeover::kill_at_request;
 use crate::support::binary::{Home, end};
-use crate::support::counting_endpoint::{CountingEndpoint, ModelAttempts, count, surplus};
+use crate::support::counting_endpoint::CountingEndpoint;
 use crate::support::nats::NatsServer;
 use crate::support::runners::{LIVE, PATIENCE, RunnerTeam, check_log, lines_of, local};
 
@@ -80,31 +81,8 @@ fn killed_runner_repeats_no_stored_call() {
     let kills =
         [("checkout-launch", 5, true), ("checkout-launch", 7, false), ("front-desk", 2, true)];
     each_on_its_own(&kills, |team, (scenario, nth, replies_first)| {
-        let endpoint = CountingEndpoint::of(scenario);
-        let first = team.runner("a", Some(&endpoint));
-        endpoint.hold(nth, replies_first);
-        let args = [&[scenario, "--format", "jsonl"][..], &LIVE[..]].concat();
-        let mut followed = team.follow(&args);
-        endpoint.wait_until_held();
-        drop(first);
-        endpoint.release();
-        let second = team.runner("b", Some(&endpoint));
-        let lines: Vec<Value> = followed
-            .lines()
-            .map(|line| serde_json::from_str(&line.expect("a line")).expect("JSON"))
-            .collect();
-        drop(second);
-        let (_, _, err) = followed.end();
-        let about = format!("{scenario}, request {nth}, replied: {replies_first}: {err}");
-        let attempts = ModelAttempts::of(&lines);
-        let asked = endpoint.prompts();
-        let unannounced = surplus(&count(asked.clone()), &attempts.started());
-        assert!(unannounced.is_empty(), "{about}: asked before it was stored: {unannounced:#?}");
-        // Only the call that was in flight is made again.
-        let again = lines.iter().filter(|line| line["kind"] == "call.in_doubt").count();
-        let needed = lines.iter().filter(|line| line["kind"] == "attempt.answered").count();
-        assert!(asked.len() <= needed + again, "{about}: {} asked", asked.len());
-        assert_eq!(lines.last().expect("an outcome")["stop_reason"], "success", "{about}");
+        let paid = kill_at_request(team, scenario, nth, replies_first);
+        assert_eq!(paid.reason, "success", "{scenario}, request {nth}");
     });
 }
 
