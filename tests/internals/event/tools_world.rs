@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use crate::log::event::kind::{
     AttemptFailed, BreakerCause, BreakerStage, CallStarted, FailureClass, FallbackKind, Initiator,
-    ModelLabel, Prompt, Purpose, Reply, RunStarted, ToolHead, ToolLimits,
+    Prompt, Purpose, Reply, RunStarted, ToolHead, ToolLimits,
 };
-use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
-use crate::log::facts::PatternPlan;
-use crate::log::facts::ResiliencePlan;
+use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason, World};
+use crate::log::facts::{PatternPlan, ResiliencePlan};
 use crate::log::world::alerts::AlertKind;
 use crate::log::world::tool_row::CallMark;
 use crate::scenario::spec::AlertLimits;
 use crate::scenario::spec::policy::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
 };
-use serde_json::{Map, json};
+use crate::support::facts::head::started;
+use serde_json::json;
 
 fn limits() -> ToolLimits {
     ToolLimits {
@@ -61,35 +61,19 @@ impl Log {
             faults: Vec::new(),
         };
         let mut log = Self { world: World::new(), seq: 0, spans: 0, ms: 0 };
+        let plan = ResiliencePlan {
+            agents: 2,
+            turns: 1,
+            steps: vec!["vendor".into()],
+            pool: 1,
+            guarded: true,
+            naive_attempts: 1,
+            max_ms: 60_000,
+        };
         let started = RunStarted {
-            run: RunId::new("r-0001"),
-            wall_ms: 0,
-            scenario: "storm".into(),
-            title: "A storm".to_owned(),
-            goal: "Go.".to_owned(),
-            model: ModelLabel::Scripted,
-            inputs: Map::new(),
-            flags: Vec::new(),
-            seed: 1,
-            prices: None,
-            model_prices: Vec::new(),
             tools: vec![head("llm", "model"), head("vendor", "fixture")],
-            people: Vec::new(),
-            ask_again: 0,
-            shows_flags: false,
             alerts,
-            spending: Default::default(),
-            launch: None,
-            redacted: false,
-            plan: PatternPlan::Resilience(Arc::new(ResiliencePlan {
-                agents: 2,
-                turns: 1,
-                steps: vec!["vendor".into()],
-                pool: 1,
-                guarded: true,
-                naive_attempts: 1,
-                max_ms: 60_000,
-            })),
+            ..started("r-0001", PatternPlan::Resilience(Arc::new(plan)))
         };
         log.put(SpanId::RUN, EventKind::RunStarted(Arc::new(started)));
         log

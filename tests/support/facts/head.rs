@@ -1,10 +1,39 @@
-//! The tools of a run as its first fact has them.
+//! The head of a run and its tools, as its first fact has them.
 
 use std::time::Duration;
 
 use roundtable::bench::{
-    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, SafeModeHead, ToolHead, ToolLimits,
+    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, PatternPlan, SafeModeHead, ToolHead,
+    ToolLimits,
 };
+use roundtable::{ModelLabel, RunId, RunStarted};
+use serde_json::Map;
+
+/// A scripted run of this plan that has nothing else.
+pub fn started(run: &str, plan: PatternPlan) -> RunStarted {
+    RunStarted {
+        run: RunId::new(run),
+        wall_ms: 1_772_442_000_000,
+        scenario: "a-story".into(),
+        title: String::new(),
+        goal: String::new(),
+        model: ModelLabel::Scripted,
+        inputs: Map::new(),
+        flags: Vec::new(),
+        seed: 7,
+        prices: None,
+        model_prices: Vec::new(),
+        tools: Vec::new(),
+        people: Vec::new(),
+        ask_again: 0,
+        shows_flags: false,
+        alerts: Default::default(),
+        spending: Default::default(),
+        launch: None,
+        redacted: false,
+        plan,
+    }
+}
 
 fn limits(timeout_ms: u64, guarded: bool) -> ToolLimits {
     ToolLimits {

@@ -16,13 +16,13 @@ use roundtable::log::event::kind::{
     AttemptFailed, BudgetReached, ChatMessage, FailureClass, FlagAt, Initiator, MessageRole,
     ModelLabel, Prompt, Purpose, Reply, ReplyRefused, RunStarted, Usage,
 };
-use roundtable::log::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
-use roundtable::log::facts::collaboration::{CollaborationFact, SeatPlan, SeatStatus};
-use roundtable::log::facts::collaboration::{CollaborationPlan, RoleFlagHead};
-use roundtable::log::facts::collaboration::{Conflict, Contribution, Stance};
+use roundtable::log::event::{BoundaryId, EventKind, SpanId, StopReason};
+use roundtable::log::facts::collaboration::{
+    CollaborationFact, CollaborationPlan, Conflict, Contribution, RoleFlagHead, SeatPlan,
+    SeatStatus, Stance,
+};
 use roundtable::log::facts::{PatternFact, PatternPlan};
 use roundtable::scenario::patterns::collaboration::{CollaborationBudget, Decision};
-use serde_json::Map;
 
 use self::builder::LogBuilder;
 
@@ -99,26 +99,12 @@ impl Facts {
             on: *on,
         });
         let head = RunStarted {
-            run: RunId::new("r-7f3a"),
-            wall_ms: 1_772_442_000_000,
             scenario: "checkout-launch".into(),
             title: start.title,
             goal: "Decide whether Checkout v2 may start in the US on 2 March.".to_owned(),
             model: start.model,
-            inputs: Map::new(),
             flags: flags.collect(),
-            seed: 7,
-            prices: None,
-            model_prices: Vec::new(),
-            tools: Vec::new(),
-            people: Vec::new(),
-            ask_again: 0,
-            shows_flags: false,
-            alerts: Default::default(),
-            spending: Default::default(),
-            launch: None,
-            redacted: false,
-            plan: PatternPlan::Collaboration(Arc::new(plan)),
+            ..head::started("r-7f3a", PatternPlan::Collaboration(Arc::new(plan)))
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         facts

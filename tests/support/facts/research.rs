@@ -8,24 +8,20 @@ use std::time::Duration;
 use roundtable::base::time::Day;
 use roundtable::log::event::id::SourceNo;
 use roundtable::log::event::kind::{
-    ChatMessage, FlagAt, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted, Usage,
+    ChatMessage, FlagAt, MessageRole, Prompt, Purpose, Reply, RunStarted, Usage,
 };
-use roundtable::log::event::{EventKind, RunId, SpanId};
-use roundtable::log::facts::research::NoteId;
-use roundtable::log::facts::research::NoteIssue;
-use roundtable::log::facts::research::ResearchPlan;
+use roundtable::log::event::{EventKind, SpanId};
 use roundtable::log::facts::research::{
     AnswerCited, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note, NoteConflict,
-    NotePair, NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead, PlannedStep,
-    ReadingEnd, ResearchFact, Sentence, SourceOutcome, SourcesDeduped, SourcesFound,
+    NoteId, NoteIssue, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead,
+    PlannedStep, ReadingEnd, ResearchFact, ResearchPlan, Sentence, SourceOutcome, SourcesDeduped,
+    SourcesFound,
 };
 use roundtable::log::facts::{PatternFact, PatternPlan};
 use roundtable::scenario::patterns::research::{
-    MisquotePolicy, ResearchStep, SamePage, StepExecutor,
+    MisquotePolicy, ResearchBudget, ResearchStep, SamePage, SourceRule, StepExecutor,
 };
-use roundtable::scenario::patterns::research::{ResearchBudget, SourceRule};
-use roundtable::scenario::spec::AlertLimits;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::builder::LogBuilder;
 
@@ -114,34 +110,21 @@ impl ResearchFacts {
         });
         let tool = |name| super::head::tool(name, "search", 8_000, true);
         let head = RunStarted {
-            run: RunId::new("r-b7c0"),
             wall_ms: 1_772_884_800_000,
             scenario: "an-incident".into(),
             title: "Card payments on 5 March".to_owned(),
             goal: plan.question.clone(),
-            model: ModelLabel::Scripted,
-            inputs: Map::new(),
             flags: vec![FlagAt {
                 name: "vendor_runtime".into(),
                 label: "the vendor's pages may be read".to_owned(),
                 on: false,
             }],
-            seed: 7,
-            prices: None,
-            model_prices: Vec::new(),
             tools: vec![
                 super::head::tool("llm", "model", 60_000, false),
                 tool("search_sources"),
                 tool("read_source"),
             ],
-            people: Vec::new(),
-            ask_again: 0,
-            shows_flags: false,
-            alerts: AlertLimits::default(),
-            spending: Default::default(),
-            launch: None,
-            redacted: false,
-            plan: PatternPlan::Research(Arc::new(plan)),
+            ..super::head::started("r-b7c0", PatternPlan::Research(Arc::new(plan)))
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         facts

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use roundtable::bench::{
-    AgentHead, AlertLimits, FlagAt, HANDED_OVER, HandoffRefusal, HistoryEntry, LoopGuard,
-    MemberOutput, PatternPlan, Prompt, SessionHead, SwarmHead, TeamPlan,
+    AgentHead, FlagAt, HANDED_OVER, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput,
+    PatternPlan, Prompt, SessionHead, SwarmHead, TeamPlan,
 };
 use roundtable::{
-    AgentFact, AgentName, ChatMessage, EventKind, MessageRole, ModelLabel, PatternFact, Purpose,
-    Reply, RunId, RunStarted, SpanId, ToolCall, ToolOffer, Usage,
+    AgentFact, AgentName, ChatMessage, EventKind, MessageRole, PatternFact, Purpose, Reply, RunId,
+    RunStarted, SpanId, ToolCall, ToolOffer, Usage,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::builder::LogBuilder;
 
@@ -104,30 +104,16 @@ impl TeamFacts {
             facts.runs.insert(plan.root.to_string(), (SpanId::RUN, SpanId::RUN));
         }
         let head = RunStarted {
-            run: RunId::new("r-90de"),
-            wall_ms: 1_772_442_000_000,
             scenario: "a-desk".into(),
             title: title.to_owned(),
             goal: goal.to_owned(),
-            model: ModelLabel::Scripted,
-            inputs: Map::new(),
             flags: vec![FlagAt {
                 name: "weekend".into(),
                 label: "the desk is short of people".to_owned(),
                 on: false,
             }],
-            seed: 7,
-            prices: None,
-            model_prices: Vec::new(),
             tools: vec![super::head::tool("llm", "model", 60_000, false)],
-            people: Vec::new(),
-            ask_again: 0,
-            shows_flags: false,
-            alerts: AlertLimits::default(),
-            spending: Default::default(),
-            launch: None,
-            redacted: false,
-            plan,
+            ..super::head::started("r-90de", plan)
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         facts

@@ -7,18 +7,15 @@ use std::time::Duration;
 
 use roundtable::log::event::kind::{
     AttemptFailed, BreakerCause, BreakerStage, ChatMessage, FailureClass, FallbackKind, FlagAt,
-    Initiator, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted, ToolHead, Usage,
-    WindowCounts,
+    Initiator, MessageRole, Prompt, Purpose, Reply, RunStarted, ToolHead, Usage, WindowCounts,
 };
-use roundtable::log::event::{EventKind, RunId, SpanId, StopReason};
-use roundtable::log::facts::ResiliencePlan;
-use roundtable::log::facts::orchestrator::{OrchestratorFact, Task};
-use roundtable::log::facts::orchestrator::{OrchestratorPlan, WorkerHead};
-use roundtable::log::facts::{PatternFact, PatternPlan};
+use roundtable::log::event::{EventKind, SpanId, StopReason};
+use roundtable::log::facts::orchestrator::{OrchestratorFact, OrchestratorPlan, Task, WorkerHead};
+use roundtable::log::facts::{PatternFact, PatternPlan, ResiliencePlan};
 use roundtable::scenario::patterns::orchestrator::OrchestratorBudget;
 use roundtable::scenario::spec::AlertLimits;
 use roundtable::scenario::spec::policy::{Rate, WindowKind, WindowLimits};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::builder::LogBuilder;
 use super::head::tool;
@@ -59,30 +56,16 @@ impl ToolFacts {
     fn begin(title: &str, goal: &str, tools: Vec<ToolHead>, plan: PatternPlan) -> Self {
         let mut facts = Self::new(ToolStory { calls: BTreeMap::new(), tasks: Vec::new() });
         let head = RunStarted {
-            run: RunId::new("r-81c2"),
-            wall_ms: 1_772_442_000_000,
-            scenario: "a-story".into(),
             title: title.to_owned(),
             goal: goal.to_owned(),
-            model: ModelLabel::Scripted,
-            inputs: Map::new(),
             flags: vec![FlagAt {
                 name: "weather".into(),
                 label: "the weather in the report".to_owned(),
                 on: true,
             }],
-            seed: 7,
-            prices: None,
-            model_prices: Vec::new(),
             tools,
-            people: Vec::new(),
-            ask_again: 0,
-            shows_flags: false,
             alerts: AlertLimits { error_rate: Some(0.5), ..AlertLimits::default() },
-            spending: Default::default(),
-            launch: None,
-            redacted: false,
-            plan,
+            ..super::head::started("r-81c2", plan)
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         facts
