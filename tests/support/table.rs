@@ -4,9 +4,13 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use roundtable::base::time::WallClock;
 use roundtable::engine::{Engine, EngineSettings, Launch, RunHandle};
+use roundtable::log::event::kind::{AttemptFailed, ModelLabel, Reply};
 use roundtable::log::event::{Event, EventKind, Seq, World};
+use roundtable::model::{ChatModel, ChatRequest, Listener};
 use roundtable::scenario;
 use roundtable::scenario::{Override, Scenario, ScenarioOrigin};
 use serde_json::Value;
@@ -94,6 +98,25 @@ pub fn engine_at(wall: WallClock) -> Engine {
 pub fn tokio_wall() -> WallClock {
     let (wall, start) = (SystemTime::now(), tokio::time::Instant::now());
     Arc::new(move || wall + start.elapsed())
+}
+
+type Said = Result<Reply, Box<AttemptFailed>>;
+
+struct Memory<F>(F);
+
+impl<F: Fn(&ChatRequest) -> Said + Send + Sync> ChatModel for Memory<F> {
+    fn label(&self) -> ModelLabel {
+        ModelLabel::Live { name: "memory".to_owned(), host: "nowhere".to_owned() }
+    }
+
+    fn chat<'a>(&'a self, request: &'a ChatRequest, _: &'a dyn Listener) -> BoxFuture<'a, Said> {
+        async move { (self.0)(request) }.boxed()
+    }
+}
+
+/// A model in memory that says what a test makes of each attempt.
+pub fn memory(say: impl Fn(&ChatRequest) -> Said + Send + Sync + 'static) -> Arc<dyn ChatModel> {
+    Arc::new(Memory(say))
 }
 
 /// Every fact of a run, once it has ended.

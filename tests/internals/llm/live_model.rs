@@ -2,23 +2,20 @@
 //! is asked, what its breaker counts, and which reason a run ends with when the endpoint is down.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::engine::{Launch, ModelChoice};
-use crate::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, Reply};
+use crate::log::event::kind::{AttemptFailed, FailureClass, Purpose, Reply};
 use crate::log::event::{EventKind, StopReason, World};
 use crate::model::openai::OpenAi;
-use crate::model::{ChatModel, ChatRequest, Listener};
+use crate::model::{ChatModel, ChatRequest};
 use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
 use crate::scenario::spec::Tuning;
 use crate::scenario::spec::policy::{BreakerCounts, RetryBudgetLimits};
 use crate::support::server::ClosedPort;
-use crate::support::table::{engine, facts, read};
+use crate::support::table::{engine, facts, memory, read};
 use crate::support::wire::{Server, answer, endpoint_at};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 
 /// Four seats, and nothing said of the model.
 const SEATS: &str = r#"
@@ -43,26 +40,6 @@ d = { prompt = "You are d." }
 
 const PARALLEL: &str = "collaboration.concurrency=parallel";
 const SEQUENTIAL: &str = "collaboration.concurrency=sequential";
-
-type Said = Result<Reply, Box<AttemptFailed>>;
-
-/// A model in memory that says what a test makes of each attempt.
-struct Memory<F>(F, AtomicU32);
-
-impl<F: Fn(&ChatRequest) -> Said + Send + Sync> ChatModel for Memory<F> {
-    fn label(&self) -> ModelLabel {
-        ModelLabel::Live { name: "memory".to_owned(), host: "nowhere".to_owned() }
-    }
-
-    fn chat<'a>(&'a self, request: &'a ChatRequest, _: &'a dyn Listener) -> BoxFuture<'a, Said> {
-        self.1.fetch_add(1, Ordering::SeqCst);
-        async move { (self.0)(request) }.boxed()
-    }
-}
-
-fn memory(say: impl Fn(&ChatRequest) -> Said + Send + Sync + 'static) -> Arc<dyn ChatModel> {
-    Arc::new(Memory(say, AtomicU32::new(0)))
-}
 
 /// What a seat says that agrees, or the brief.
 fn agrees(request: &ChatRequest) -> Reply {

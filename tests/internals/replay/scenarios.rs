@@ -3,20 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::{faults, resume, scenario, stored};
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, ResumeError, Resumption};
 use crate::log::bus::{LogLimits, Recording, RecordingError, ReplayError};
-use crate::log::event::kind::{ChatMessage, Initiator, MessageRole, ModelLabel, Purpose, Reply};
+use crate::log::event::kind::{ChatMessage, Initiator, MessageRole, Purpose, Reply};
 use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId};
-use crate::model::{ChatModel, ChatRequest, Failure, Listener};
+use crate::model::ChatModel;
 use crate::scenario::shipped;
 use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::script::ReplyEnd;
-use crate::support::table::{engine, facts, read};
+use crate::support::table::{engine, facts, memory, read};
 
 /// Continues a scenario after each of its first events that `cuts` picks; returns the faults.
 async fn continue_after(
@@ -207,30 +205,18 @@ async fn a_resumed_run_keeps_the_ends() {
 }
 
 /// A model that pauses three times before it has said everything.
-struct Pausing;
-
-impl ChatModel for Pausing {
-    fn label(&self) -> ModelLabel {
-        ModelLabel::Live { name: "pausing".to_owned(), host: "nowhere".to_owned() }
-    }
-
-    fn chat<'a>(
-        &'a self,
-        request: &'a ChatRequest,
-        _: &'a dyn Listener,
-    ) -> BoxFuture<'a, Result<Reply, Box<Failure>>> {
+fn pausing() -> Arc<dyn ChatModel> {
+    memory(|request| {
         let said = request.messages.iter().filter(|it| it.role == MessageRole::Assistant).count();
         let end = if said < 3 { ReplyEnd::Paused } else { ReplyEnd::Stop };
-        let text = format!("{said} ").into();
-        async move { Ok(Reply { end, ..Reply::from_agent_text(text) }) }.boxed()
-    }
+        Ok(Reply { end, ..Reply::from_agent_text(format!("{said} ").into()) })
+    })
 }
 
 #[tokio::test(start_paused = true)]
 async fn resumed_run_continues_after_pauses() {
     let launch = || {
-        let model: Arc<dyn ChatModel> = Arc::new(Pausing);
-        let model = ModelChoice::Live(model.into(), Duration::from_secs(20));
+        let model = ModelChoice::Live(pausing().into(), Duration::from_secs(20));
         Launch { model, ..Launch::scripted(read(CUT, &[]), true) }
     };
     let full = facts(&engine().start(launch())).await;
