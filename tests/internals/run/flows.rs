@@ -99,136 +99,41 @@ async fn rounds_continue_until_policy_decides() {
 #[tokio::test(start_paused = true)]
 async fn each_stop_has_reason_and_phase() {
     let raw = |role: &str, text: &str| format!("\n[[script]]\nrole = \"{role}\"\nraw = {text:?}\n");
-    let fault = |fault: &str| format!("fault = {fault}");
-    let deny = ["roles.c.when_off=deny"];
-    // script, overrides, reason, phase, rows of trace
-    let table: Vec<(String, &[&str], &str, &str, usize)> = vec![
-        (never(), &[], "max_rounds_reached", "round_3", 9),
-        (never(), &["budget.max_messages=3"], "max_messages", "round_2:b", 4),
-        (agreed(), &deny, "agent_denied:c", "round_1:c", 2),
-        (
-            script(&[says("a", "", "go"), raw("b", "not JSON")]),
-            &[],
-            "invalid_contribution:missing_keys",
-            "round_1:b",
-            1,
-        ),
-        (
-            script(&[says("a", "", "go"), raw("b", "")]),
-            &[],
-            "invalid_contribution:missing_keys",
-            "round_1:b",
-            1,
-        ),
-        (
-            script(&[says("a", "", "go"), raw("b", "[1]")]),
-            &[],
-            "invalid_contribution:not_object",
-            "round_1:b",
-            1,
-        ),
-        (
-            script(&[
-                raw(
-                    "a",
-                    "{\"agent\":\"b\",\"stance\":\"go\",\"summary\":\"s\",\"confidence\":1,\"actions\":[\"x\"]}",
-                ),
-                says("b", "", "go"),
-            ]),
-            &[],
-            "invalid_contribution:agent_mismatch:a",
-            "round_1:a",
-            0,
-        ),
-        (
-            script(&[
-                raw(
-                    "a",
-                    "{\"agent\":\"c\",\"stance\":\"go\",\"summary\":\"s\",\"confidence\":1,\"actions\":[\"x\"]}",
-                ),
-                says("b", "", "go"),
-            ]),
-            &[],
-            "invalid_contribution:agent_not_allowed:c",
-            "round_1:a",
-            0,
-        ),
-        (
-            script(&[says("a", "", "go"), says("b", &fault("{ status = 500, times = 9 }"), "go")]),
-            &[],
-            "llm_error:http_500",
-            "round_1:b",
-            1,
-        ),
-        (
-            script(&[says("a", "", "go"), says("b", &fault("{ status = 401, times = 9 }"), "go")]),
-            &[],
-            "llm_error:auth",
-            "round_1:b",
-            1,
-        ),
-        (
-            script(&[says("a", "", "go"), says("b", &fault("{ status = 429, times = 9 }"), "go")]),
-            &[],
-            "llm_error:rate_limited",
-            "round_1:b",
-            1,
-        ),
-        (
-            script(&[
-                says("a", "", "go"),
-                says("b", &fault("{ kind = \"refused\", times = 9 }"), "go"),
-            ]),
-            &[],
-            "llm_error:connection",
-            "round_1:b",
-            1,
-        ),
-        (
-            script(&[
-                says("a", "", "go"),
-                says("b", &fault("{ kind = \"bad_response\", times = 9 }"), "go"),
-            ]),
-            &[],
-            "llm_error:bad_response",
-            "round_1:b",
-            1,
-        ),
-        (
-            script(&[
-                says("a", "", "go"),
-                says("b", &fault("{ kind = \"hang\", times = 9 }"), "go"),
-            ]),
-            &[],
-            "llm_timeout",
-            "round_1:b",
-            1,
-        ),
-        (
-            script(&[
-                says("a", "", "go"),
-                says("b", &fault("{ kind = \"hang\", times = 9 }"), "go"),
-            ]),
-            &["budget.max_seconds=5"],
-            "max_seconds",
-            "round_1:b",
-            1,
-        ),
-        (
-            says("a", "", "go")
-                + &says("b", "", "go")
-                + "\n[[script]]\nstep = \"finalize\"\ntext = \"  \"\n",
-            &[],
-            "llm_empty",
-            "finalize",
-            3,
-        ),
+    // What b does after a has agreed, and what is said in the place of a.
+    let then_b = |row: String| script(&[says("a", "", "go"), row]);
+    let fails = |fault: &str| then_b(says("b", &format!("fault = {{ {fault}, times = 9 }}"), "go"));
+    let named = |agent: &str| {
+        let reply = json!({ "agent": agent, "stance": "go", "summary": "s", "confidence": 1, "actions": ["x"] });
+        script(&[raw("a", &reply.to_string()), says("b", "", "go")])
+    };
+    let invalid = |fault: &str| format!("invalid_contribution:{fault}");
+    let error = |error: &str| format!("llm_error:{error}");
+    let empty_brief = then_b(says("b", "", "go")).replacen("The brief.", "  ", 1);
+    // script, override, reason, phase, rows of trace
+    let table: [(String, &str, String, &str, usize); 16] = [
+        (never(), "", "max_rounds_reached".into(), "round_3", 9),
+        (never(), "budget.max_messages=3", "max_messages".into(), "round_2:b", 4),
+        (agreed(), "roles.c.when_off=deny", "agent_denied:c".into(), "round_1:c", 2),
+        (then_b(raw("b", "not JSON")), "", invalid("missing_keys"), "round_1:b", 1),
+        (then_b(raw("b", "")), "", invalid("missing_keys"), "round_1:b", 1),
+        (then_b(raw("b", "[1]")), "", invalid("not_object"), "round_1:b", 1),
+        (named("b"), "", invalid("agent_mismatch:a"), "round_1:a", 0),
+        (named("c"), "", invalid("agent_not_allowed:c"), "round_1:a", 0),
+        (fails("status = 500"), "", error("http_500"), "round_1:b", 1),
+        (fails("status = 401"), "", error("auth"), "round_1:b", 1),
+        (fails("status = 429"), "", error("rate_limited"), "round_1:b", 1),
+        (fails("kind = \"refused\""), "", error("connection"), "round_1:b", 1),
+        (fails("kind = \"bad_response\""), "", error("bad_response"), "round_1:b", 1),
+        (fails("kind = \"hang\""), "", "llm_timeout".into(), "round_1:b", 1),
+        (fails("kind = \"hang\""), "budget.max_seconds=5", "max_seconds".into(), "round_1:b", 1),
+        (empty_brief, "", "llm_empty".into(), "finalize", 3),
     ];
     for concurrency in ["parallel", "sequential"] {
-        for (script, sets, reason, phase, rows) in &table {
+        for (script, also, reason, phase, rows) in &table {
             let set = format!("collaboration.concurrency={concurrency}");
-            let sets: Vec<&str> = sets.iter().copied().chain([set.as_str()]).collect();
-            let outcome = instantly(script, &sets).await;
+            let sets = [&*set, *also];
+            let sets = if also.is_empty() { &sets[..1] } else { &sets[..] };
+            let outcome = instantly(script, sets).await;
             assert_eq!(outcome["status"], "stopped", "{reason}");
             assert_eq!(outcome["stop_reason"], *reason, "{concurrency}");
             assert_eq!(outcome["phase"], *phase, "{concurrency} {reason}");
@@ -669,10 +574,7 @@ async fn user_pause_outlasts_suspension() {
     run.send(Command::Pause { by: Initiator::Suspend });
     run.send(Command::Resume { by: Initiator::Suspend });
     tokio::time::advance(Duration::from_secs(60)).await;
-    assert!(matches!(
-        World::from_events(facts_now(&run).iter().map(|fact| &**fact)).progress.stage,
-        RunState::Paused { .. }
-    ));
+    assert!(matches!(stage(&run), RunState::Paused { .. }));
     run.send(Command::Resume { by: Initiator::You });
     assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
 }
@@ -766,40 +668,30 @@ async fn pause_between_seats_waits_for_call() {
     nothing_moves_while_paused(&facts(&run).await);
 }
 
+/// A pause before the next round can be taken back, and outlasts a suspension.
 #[tokio::test(start_paused = true)]
-async fn round_pause_can_be_cancelled() {
+async fn round_pause_ends_only_by_the_user() {
     let rows = script(&[
         says("a", "latency = \"1s\"", "caution"),
         says("b", "latency = \"1s\"", "caution"),
     ]);
-    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
-    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
-    run.send(Command::StepRound);
-    run.send(Command::Resume { by: Initiator::You });
-    let now = World::from_events(facts_now(&run).iter().map(|fact| &**fact));
-    assert_eq!(now.progress.stage, RunState::Running, "the screen does not go on saying pausing");
-    run.send(Command::StepRound);
-    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
-    assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
-    run.send(Command::Cancel);
-    facts(&run).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn round_pause_outlasts_suspension() {
-    let rows = script(&[
-        says("a", "latency = \"1s\"", "caution"),
-        says("b", "latency = \"1s\"", "caution"),
-    ]);
-    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
-    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
-    run.send(Command::StepRound);
-    run.send(Command::Pause { by: Initiator::Suspend });
-    run.send(Command::Resume { by: Initiator::Suspend });
-    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
-    assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
-    run.send(Command::Cancel);
-    facts(&run).await;
+    for suspended in [false, true] {
+        let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
+        until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+        run.send(Command::StepRound);
+        if suspended {
+            run.send(Command::Pause { by: Initiator::Suspend });
+            run.send(Command::Resume { by: Initiator::Suspend });
+        } else {
+            run.send(Command::Resume { by: Initiator::You });
+            assert_eq!(stage(&run), RunState::Running, "the screen does not go on saying pausing");
+            run.send(Command::StepRound);
+        }
+        let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+        assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
+        run.send(Command::Cancel);
+        facts(&run).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -206,23 +206,29 @@ proptest! {
     }
 }
 
+/// Folds a log and forgets, after so many events each time, what is so far back; also the most chunks of
+/// spans that were looked at.
+fn forgetting(log: &[Arc<Event>], every: usize, back: u64) -> (World, usize) {
+    let (mut world, mut most) = (World::new(), 0);
+    for (at, event) in log.iter().enumerate() {
+        world.apply(event);
+        if at % every == 0 {
+            let before = Seq(event.seq.0.saturating_sub(back));
+            most = most.max(world.spans.chunks_to_look_at(before).count());
+            world.forget_before(before);
+            assert_eq!(world.spans.forgettable(before), 0, "event {at}");
+        }
+    }
+    (world, most)
+}
+
 #[test]
 fn kept_spans_are_not_rescanned() {
     let swarm = PING_PONG.replace("max_handoffs                  = 20", "max_handoffs = 2000");
     let swarm = swarm.replace("repetitive_handoff_window     = 8", "repetitive_handoff_window = 0");
     let origin = scenario::ScenarioOrigin::Shipped("scenarios/ping-pong.toml");
     let log = read(scenario::load(&swarm, origin, &[]).expect("a good scenario"), true);
-    let mut world = World::new();
-    let mut most = 0;
-    for (at, event) in log.iter().enumerate() {
-        world.apply(event);
-        if at % 500 == 0 {
-            let before = Seq(event.seq.0.saturating_sub(500));
-            most = most.max(world.spans.chunks_to_look_at(before).count());
-            world.forget_before(before);
-            assert_eq!(world.spans.forgettable(before), 0, "event {at}");
-        }
-    }
+    let (world, most) = forgetting(&log, 500, 500);
     let stay = world.spans.opened() - world.spans.forgotten();
     assert!(stay > 3_000 && world.spans.forgotten() > 3_000, "{stay} spans stay");
     assert!(most < 16, "{most} chunks of 64 spans were looked at");
@@ -232,16 +238,7 @@ fn kept_spans_are_not_rescanned() {
 #[test]
 fn later_spans_are_not_scanned() {
     let log = read(scenario_of(20, 500, &[]), true);
-    let (mut world, mut most) = (World::new(), 0);
-    for (at, event) in log.iter().enumerate() {
-        world.apply(event);
-        if at % 100 == 0 {
-            let before = Seq(event.seq.0.saturating_sub(20_000));
-            most = most.max(world.spans.chunks_to_look_at(before).count());
-            world.forget_before(before);
-            assert_eq!(world.spans.forgettable(before), 0, "event {at}");
-        }
-    }
+    let (world, most) = forgetting(&log, 100, 20_000);
     let held = world.spans.opened() - world.spans.forgotten();
     assert!(held > 8_000 && world.spans.forgotten() > 8_000, "{held} spans are held");
     assert!(most < 6, "{most} chunks of 64 spans were looked at");

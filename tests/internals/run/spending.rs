@@ -8,10 +8,9 @@ use crate::log::event::kind::BudgetReached;
 use crate::log::event::{Event, EventKind, World};
 use crate::log::world::alerts::AlertKind;
 use crate::scenario::Scenario;
-use crate::support::facts;
 use crate::support::relay::{Does, Relay, shipped};
-use crate::support::table;
 use crate::support::table::engine;
+use crate::support::{facts, table};
 
 /// A scenario of each pattern that asks a model. Research asks none offline unless it is told to.
 const SCENARIOS: [(&str, &[&str]); 6] = [
