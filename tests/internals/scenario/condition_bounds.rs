@@ -1,9 +1,9 @@
 //! No condition takes more steps or bytes than it may, with any text and any values: counted by the
 //! budget, and compared with the real allocations of the process.
 
-use crate::scenario::cel::CelBindings;
-use crate::scenario::cel::ConditionError;
-use crate::scenario::cel::{BudgetExceeded, Condition, EvalBudget, EvalLimits};
+use crate::scenario::cel::{
+    BudgetExceeded, CelBindings, Condition, ConditionError, EvalBudget, EvalLimits,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
 use serde_json::{Value, json};

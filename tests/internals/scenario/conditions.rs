@@ -3,9 +3,8 @@ use std::sync::Arc;
 
 use crate::engine::{Engine, EngineSettings, Launch};
 use crate::log::event::{EventKind, Seq, World};
-use crate::scenario::ScenarioOrigin;
-use crate::scenario::load;
 use crate::scenario::patterns::collaboration::check::{CONTRIBUTION_NAMES, FINALIZE_NAMES};
+use crate::scenario::{ScenarioOrigin, load};
 
 const HEAD: &str = r#"
 title = "Names"

@@ -2,9 +2,8 @@
 //! reported when it is loaded, each with its field and the right form.
 
 use crate::log::facts::collaboration::Stance;
-use crate::scenario::load;
 use crate::scenario::patterns::research::ResearchStep;
-use crate::scenario::{ScenarioOrigin, check, shipped};
+use crate::scenario::{ScenarioOrigin, check, load, shipped};
 
 use super::judge_as;
 
@@ -43,70 +42,43 @@ text = "Done."
 
 #[test]
 fn scripted_contribution_keeps_contract_or_warns() {
+    judge(
+        TABLE,
+        r#"
+- stance = "go"
++ stance = "cautious"
+warning: script[0].reply.stance: `cautious` is not a stance: the run stops with invalid_contribution:stance (did you mean `caution`?)
+
+- summary =
++ sumary =
+warning: script[0].reply.summary: `summary` is missing: the run stops with invalid_contribution:missing_keys (rename `sumary`)
+
+- summary = "s"
++ summary = " "
+warning: script[0].reply.summary: expected a string that is not empty, found the string " ": the run stops with invalid_contribution:summary
+
+- confidence = 0.9
++ confidence = 80
+warning: script[0].reply.confidence: expected a number from 0 to 1, found the number 80: the run stops with invalid_contribution:confidence_range
+
+- confidence = 0.9
++ confidence = "high"
+warning: script[0].reply.confidence: expected a number from 0 to 1, found the string "high": the run stops with invalid_contribution:confidence_type
+
+- actions = ["a"]
++ actions = []
+warning: script[0].reply.actions: the list is empty: the run stops with invalid_contribution:actions
+
+- actions = ["a"]
++ actions = [3]
+warning: script[0].reply.actions[0]: expected a string that is not empty, found the number 3: the run stops with invalid_contribution:action_item
+
+- stance = "go"
++ agent = "bop", stance = "go"
+warning: script[0].reply.agent: `bop` is not a role: the run stops with invalid_contribution:agent_not_allowed:bop (did you mean `bob`?)
+"#,
+    );
     const GO: &str = r#"{ stance = "go", summary = "s", confidence = 0.9, actions = ["a"] }"#;
-    let stop = |what: &str| format!("warning: script[0].reply.{what}");
-    let stops = |fault: &str| format!("the run stops with invalid_contribution:{fault}");
-    for (reply, field, what, fault, help) in [
-        (
-            r#"{ stance = "cautious", summary = "s", confidence = 1, actions = ["a"] }"#,
-            "stance: ",
-            "`cautious` is not a stance: ",
-            "stance",
-            " (did you mean `caution`?)",
-        ),
-        (
-            r#"{ stance = "go", sumary = "s", confidence = 1, actions = ["a"] }"#,
-            "summary: ",
-            "`summary` is missing: ",
-            "missing_keys",
-            " (rename `sumary`)",
-        ),
-        (
-            r#"{ stance = "go", summary = " ", confidence = 1, actions = ["a"] }"#,
-            "summary: ",
-            "expected a string that is not empty, found the string \" \": ",
-            "summary",
-            "",
-        ),
-        (
-            r#"{ stance = "go", summary = "s", confidence = 80, actions = ["a"] }"#,
-            "confidence: ",
-            "expected a number from 0 to 1, found the number 80: ",
-            "confidence_range",
-            "",
-        ),
-        (
-            r#"{ stance = "go", summary = "s", confidence = "high", actions = ["a"] }"#,
-            "confidence: ",
-            "expected a number from 0 to 1, found the string \"high\": ",
-            "confidence_type",
-            "",
-        ),
-        (
-            r#"{ stance = "go", summary = "s", confidence = 1, actions = [] }"#,
-            "actions: ",
-            "the list is empty: ",
-            "actions",
-            "",
-        ),
-        (
-            r#"{ stance = "go", summary = "s", confidence = 1, actions = [3] }"#,
-            "actions[0]: ",
-            "expected a string that is not empty, found the number 3: ",
-            "action_item",
-            "",
-        ),
-        (
-            r#"{ agent = "bop", stance = "go", summary = "s", confidence = 1, actions = ["a"] }"#,
-            "agent: ",
-            "`bop` is not a role: ",
-            "agent_not_allowed:bop",
-            " (did you mean `bob`?)",
-        ),
-    ] {
-        let expected = format!("{}{what}{}{help}", stop(field), stops(fault));
-        assert_eq!(told(&TABLE.replace(GO, reply)), [expected], "{reply}");
-    }
     // An input's value is known later, and `raw` is meant literally.
     for reply in [
         r#"reply = { stance = "go", summary = "s", confidence = "{{sure}}", actions = ["a"] }"#,
@@ -212,47 +184,40 @@ reply = { steps = [
 
 #[test]
 fn research_fixtures_keep_envelope() {
-    let help = "(result = { status = \"ok\", data = { results = [{ url = \"https://…\" }] } })";
-    let read = "(result = { status = \"ok\", data = { body = \"…\" } }, or { status = \"error\", error = \"not_found\" })";
-    let search = |what: &str| {
-        let stop = "the run stops with tool_invalid_output:search_sources";
-        format!("warning: tools.search_sources.fixture.rows[0].result{what}: {stop} {help}")
-    };
-    for (from, to, expected) in [
-        ("status = \"ok\", data = { results", "results", search(": `status` is missing")),
-        ("status = \"ok\", data = { results", "status = \"ok\", dat = { results", search(": `data` is missing")),
-        ("results = [{ url = \"https://a.example/p\" }]", "results = 7", search(".data.results: expected a list, found the number 7")),
-        (
-            "status = \"error\", error",
-            "status = \"error\", eror",
-            format!("warning: tools.read_source.fixture.rows[1].result: `error` is missing: the page is skipped with tool_invalid_output:read_source {read}"),
-        ),
-        (
-            "args = { query = \"q\" }\nresult",
-            "args = { q = \"q\" }\nresult",
-            "error: tools.search_sources.fixture.rows[0].args.q: `q` is not an argument of its calls: the row is never used (did you mean `k`?)".to_owned(),
-        ),
-        (
-            "\"dedupe_urls\"",
-            "\"dedupe\"",
-            "warning: script[0].reply.steps[1].action: `dedupe` is not the step here: the run stops with invalid_plan:step_sequence (write \"dedupe_urls\")".to_owned(),
-        ),
-        (
-            "  { id = \"r5\", action = \"synthesize_answer\", args = {} },\n",
-            "",
-            "warning: script[0].reply.steps: `synthesize_answer` is missing: the run stops with invalid_plan:step_sequence (the steps are search_sources, dedupe_urls, read_extract_notes, verify_notes, synthesize_answer)".to_owned(),
-        ),
-    ] {
-        assert!(RESEARCH.contains(from), "{from}");
-        let text = RESEARCH.replacen(from, to, 1);
-        // One brace less where the data was taken out.
-        let text = match to {
-            "results" => text.replacen("p\" }] } }", "p\" }] }", 1),
-            _ => text,
-        };
-        assert_eq!(told(&text), [expected], "{to}");
-    }
-    assert_eq!(told(RESEARCH), [""; 0]);
+    judge(
+        RESEARCH,
+        r#"
+- status = "ok", data = { results = [{ url = "https://a.example/p" }] } }
++ results = [{ url = "https://a.example/p" }] }
+warning: tools.search_sources.fixture.rows[0].result: `status` is missing: the run stops with tool_invalid_output:search_sources (result = { status = "ok", data = { results = [{ url = "https://…" }] } })
+
+- status = "ok", data = { results
++ status = "ok", dat = { results
+warning: tools.search_sources.fixture.rows[0].result: `data` is missing: the run stops with tool_invalid_output:search_sources (result = { status = "ok", data = { results = [{ url = "https://…" }] } })
+
+- results = [{ url = "https://a.example/p" }]
++ results = 7
+warning: tools.search_sources.fixture.rows[0].result.data.results: expected a list, found the number 7: the run stops with tool_invalid_output:search_sources (result = { status = "ok", data = { results = [{ url = "https://…" }] } })
+
+- status = "error", error
++ status = "error", eror
+warning: tools.read_source.fixture.rows[1].result: `error` is missing: the page is skipped with tool_invalid_output:read_source (result = { status = "ok", data = { body = "…" } }, or { status = "error", error = "not_found" })
+
+- args = { query = "q" }
+- result
++ args = { q = "q" }
++ result
+error: tools.search_sources.fixture.rows[0].args.q: `q` is not an argument of its calls: the row is never used (did you mean `k`?)
+
+- "dedupe_urls"
++ "dedupe"
+warning: script[0].reply.steps[1].action: `dedupe` is not the step here: the run stops with invalid_plan:step_sequence (write "dedupe_urls")
+
+-   { id = "r5", action = "synthesize_answer", args = {} },
+-
+warning: script[0].reply.steps: `synthesize_answer` is missing: the run stops with invalid_plan:step_sequence (the steps are search_sources, dedupe_urls, read_extract_notes, verify_notes, synthesize_answer)
+"#,
+    );
 }
 
 #[test]

@@ -3,15 +3,13 @@ use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
 use crate::scenario;
-use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::patterns::collaboration::{CollaborationSpec, Concurrency, RoleFlag, WhenOff};
 use crate::scenario::source::SourceError;
-use crate::scenario::spec::InputKind;
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
-use crate::scenario::spec::{Repair, Repairs};
-use crate::scenario::{Override, Scenario, ScenarioOrigin, ScenarioSource};
+use crate::scenario::spec::{InputKind, Repair, Repairs};
+use crate::scenario::{Override, Scenario, ScenarioOrigin, ScenarioSource, load};
 use serde_json::{Value, json};
 
 const MINIMAL: &str = r#"

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use crate::engine::{Engine, EngineSettings, Launch};
 use crate::log::event::{Event, Seq, World};
-use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
-use crate::scenario::{Override, Scenario, ScenarioListing, ShippedScenario, check, shipped};
+use crate::scenario::{Override, Scenario, ScenarioListing, ShippedScenario, check, load, shipped};
 use serde_json::{Value, json};
 
 fn find(name: &str) -> &'static ShippedScenario {

@@ -141,29 +141,26 @@ fn unclosed_text_is_reported_at_start() {
 
 #[test]
 fn a_word_without_quotes_gets_them() {
-    let quoted = "string values must be quoted";
-    for (from, to, expected) in [
-        (
-            "\"collaboration\"",
-            "collaboration",
-            format!(
-                "2:11: error: not TOML: {quoted}, expected literal string (write \"collaboration\")"
-            ),
-        ),
-        ("\"collaboration\"", "team", format!("2:11: error: not TOML: {quoted} (write \"team\")")),
-        (
-            "\"500ms..900ms\"",
-            "500ms",
-            format!("25:11: error: not TOML: {quoted}, expected literal string (write \"500ms\")"),
-        ),
-        (
-            "stream = true",
-            "stream = True",
-            "21:10: error: not TOML: invalid boolean, expected `true` (write true)".to_owned(),
-        ),
-    ] {
-        assert_eq!(problems(&TABLE.replacen(from, to, 1)), [expected], "{to}");
-    }
+    judge(
+        TABLE,
+        r#"
+- "collaboration"
++ collaboration
+2:11: error: not TOML: string values must be quoted, expected literal string (write "collaboration")
+
+- "collaboration"
++ team
+2:11: error: not TOML: string values must be quoted (write "team")
+
+- "500ms..900ms"
++ 500ms
+25:11: error: not TOML: string values must be quoted, expected literal string (write "500ms")
+
+- stream = true
++ stream = True
+21:10: error: not TOML: invalid boolean, expected `true` (write true)
+"#,
+    );
 }
 
 #[test]

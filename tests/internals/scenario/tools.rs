@@ -7,14 +7,13 @@ use crate::scenario::Scenario;
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::patterns::resilience::Naive;
 use crate::scenario::spec::policy::{
-    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, Rate, RetryBudgetLimits, WindowKind,
-    WindowLimits,
+    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, CallPolicy, Rate, RetryBudgetLimits,
+    RetryOn, SafeMode, WindowKind, WindowLimits,
 };
-use crate::scenario::spec::policy::{CallPolicy, RetryOn, SafeMode};
 use crate::scenario::spec::script::ScriptStep;
-use crate::scenario::spec::tool::Setting;
-use crate::scenario::spec::tool::{FieldKind, InjectedFault, ToolSpec};
-use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
+use crate::scenario::spec::tool::{
+    FieldKind, InjectedFault, ScriptFault, ScriptFaultKind, Setting, ToolSpec,
+};
 use crate::scenario::tools::ToolKind;
 use crate::scenario::tools::fixture::FixtureAnswer;
 use crate::scenario::tools::http::HttpMethod;
