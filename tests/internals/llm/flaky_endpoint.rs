@@ -8,9 +8,8 @@ use crate::log::event::World;
 use crate::scenario;
 use crate::support::relay;
 use crate::support::relay::{Does, Got, Relay, draw, shipped};
-use futures::StreamExt;
 use futures::future::join_all;
-use futures::stream;
+use futures::{StreamExt, stream};
 use serde_json::Value;
 
 /// Runs of each scenario; a hundred in an optimised build: `cargo test --release --lib flaky_endpoint`.

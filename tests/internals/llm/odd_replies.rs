@@ -1,6 +1,6 @@
 //! Replies that are whole and odd: unused fields have any value, and the reply is the same.
 
-use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
+use crate::log::event::kind::{AttemptFailed, FailureClass, Reply, Usage};
 use crate::model::ChatModel;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::support::api::Api;
@@ -304,81 +304,65 @@ async fn body_skips_byte_order_mark() {
     assert_eq!(&*chat_stream(&said).await.expect("a reply").text, "\u{feff}a");
 }
 
-/// Prompt, reply, and how much of the reply was reasoning; `None`: nothing was counted.
-type Counted = Option<(u64, u64, u64)>;
-
 #[tokio::test]
 async fn counts_reasoning_tokens_everywhere() {
-    let cases: [(&str, Counted, Option<&str>); 20] = [
+    // What is counted: prompt, reply, and how much of the reply was reasoning.
+    let counts = |usage: Option<Usage>| {
+        usage.map_or("none".to_owned(), |it| {
+            format!("{} {} {}", it.prompt_tokens, it.completion_tokens, it.reasoning_tokens)
+        })
+    };
+    // The usage, what is counted, what is ignored.
+    let cases = [
         // Of a total alone, all but the reply is the prompt.
-        (r#"{"total_tokens":500}"#, Some((500, 0, 0)), None),
+        (r#"{"total_tokens":500}"#, "500 0 0", ""),
         (
             r#"{"prompt_tokens":-1,"completion_tokens":5,"total_tokens":500}"#,
-            Some((495, 5, 0)),
-            Some("prompt_tokens"),
+            "495 5 0",
+            "prompt_tokens",
         ),
-        (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}"#, Some((10, 5, 0)), None),
+        (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}"#, "10 5 0", ""),
         // OpenAI counts them within the reply.
         (
             r#"{"prompt_tokens":10,"completion_tokens":500,"total_tokens":510,"completion_tokens_details":{"reasoning_tokens":450}}"#,
-            Some((10, 500, 450)),
-            None,
+            "10 500 450",
+            "",
         ),
         // xAI counts them beside the reply, Gemini in the total alone.
         (
             r#"{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}"#,
-            Some((32, 103, 94)),
-            None,
+            "32 103 94",
+            "",
         ),
-        (
-            r#"{"prompt_tokens":11,"completion_tokens":6,"total_tokens":1024}"#,
-            Some((11, 1_013, 1_007)),
-            None,
-        ),
+        (r#"{"prompt_tokens":11,"completion_tokens":6,"total_tokens":1024}"#, "11 1013 1007", ""),
         // Without a total, more than the reply cannot be a part of it.
         (
             r#"{"prompt_tokens":10,"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":50}}"#,
-            Some((10, 55, 50)),
-            None,
+            "10 55 50",
+            "",
         ),
-        (r#"{"prompt_tokens":10,"total_tokens":15}"#, Some((10, 5, 0)), None),
-        (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":3}"#, Some((10, 5, 0)), None),
-        (r#"{"prompt_tokens":"12","completion_tokens":3.0}"#, Some((12, 3, 0)), None),
+        (r#"{"prompt_tokens":10,"total_tokens":15}"#, "10 5 0", ""),
+        (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":3}"#, "10 5 0", ""),
+        (r#"{"prompt_tokens":"12","completion_tokens":3.0}"#, "12 3 0", ""),
         (
             r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":0,"completion_tokens_details":"none"}"#,
-            Some((10, 5, 0)),
-            Some("prompt_tokens_details, completion_tokens_details"),
+            "10 5 0",
+            "prompt_tokens_details, completion_tokens_details",
         ),
         // Counts that cannot be are none; 0 is estimated later.
-        (
-            r#"{"prompt_tokens":10,"completion_tokens":-1}"#,
-            Some((10, 0, 0)),
-            Some("completion_tokens"),
-        ),
-        (
-            r#"{"prompt_tokens":10,"completion_tokens":2.5}"#,
-            Some((10, 0, 0)),
-            Some("completion_tokens"),
-        ),
-        (
-            r#"{"prompt_tokens":1e400,"completion_tokens":5}"#,
-            Some((0, 5, 0)),
-            Some("prompt_tokens"),
-        ),
-        (
-            r#"{"prompt_tokens":10,"completion_tokens":1000000001}"#,
-            Some((10, 0, 0)),
-            Some("completion_tokens"),
-        ),
+        (r#"{"prompt_tokens":10,"completion_tokens":-1}"#, "10 0 0", "completion_tokens"),
+        (r#"{"prompt_tokens":10,"completion_tokens":2.5}"#, "10 0 0", "completion_tokens"),
+        (r#"{"prompt_tokens":1e400,"completion_tokens":5}"#, "0 5 0", "prompt_tokens"),
+        (r#"{"prompt_tokens":10,"completion_tokens":1000000001}"#, "10 0 0", "completion_tokens"),
         (
             r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":1e12}"#,
-            Some((10, 5, 0)),
-            Some("total_tokens"),
+            "10 5 0",
+            "total_tokens",
         ),
-        (r#"{"prompt_tokens":[],"completion_tokens":null}"#, None, None),
-        (r#""""#, None, None),
-        ("0", None, Some("usage")),
-        (r#""a lot""#, None, Some("usage")),
+        (r#"{"prompt_tokens":[],"completion_tokens":null}"#, "none", ""),
+        (r#""""#, "none", ""),
+        ("0", "none", "usage"),
+        (r#""a lot""#, "none", "usage"),
     ];
     for (usage, counted, ignored) in cases {
         let whole = format!(
@@ -390,10 +374,8 @@ async fn counts_reasoning_tokens_everywhere() {
         );
         for reply in [chat_body(&whole).await, chat_stream(&stream).await] {
             let reply = reply.expect(usage);
-            let found = reply.usage;
-            let found =
-                found.map(|it| (it.prompt_tokens, it.completion_tokens, it.reasoning_tokens));
-            assert_eq!((found, reply.ignored.as_deref()), (counted, ignored), "{usage}");
+            assert_eq!(counts(reply.usage), counted, "{usage}");
+            assert_eq!(reply.ignored.as_deref().unwrap_or_default(), ignored, "{usage}");
         }
         // The other API has other names for the same.
         let names = [
@@ -406,9 +388,7 @@ async fn counts_reasoning_tokens_everywhere() {
             names.iter().fold(usage.to_owned(), |usage, (from, to)| usage.replace(from, to));
         let body = format!(r#"{{"content":"a","stop_reason":"end_turn","usage":{usage}}}"#);
         let reply = messages_body(&body).await.expect(&usage);
-        let found = reply.usage;
-        let found = found.map(|it| (it.prompt_tokens, it.completion_tokens, it.reasoning_tokens));
-        assert_eq!(found, counted, "{usage}");
+        assert_eq!(counts(reply.usage), counted, "{usage}");
     }
 }
 

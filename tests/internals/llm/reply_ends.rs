@@ -14,14 +14,13 @@ use crate::log::event::{Event, EventKind, World};
 use crate::model::ChatModel;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::{Override, Scenario, load, shipped};
-use crate::support::messages;
 use crate::support::messages::anthropic;
 use crate::support::screen::Dash;
 use crate::support::server::{Asking, CHUNKED_HEAD, Server, answer, chunk, piece};
-use crate::support::table;
 use crate::support::table::{
     BRIEF, engine, facts, offline_scenarios, paused_runtime, read, shortened,
 };
+use crate::support::{messages, table};
 use crate::words::closing::closing;
 
 /// A team of two: the lead consults the writer, then answers.

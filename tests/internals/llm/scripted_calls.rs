@@ -10,13 +10,10 @@ use crate::log::event::kind::{
 };
 use crate::model::script::ScriptedModel;
 use crate::model::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
-use crate::scenario::cel::CelBindings;
-use crate::scenario::cel::Condition;
-use crate::scenario::load;
+use crate::scenario::cel::{CelBindings, Condition};
 use crate::scenario::spec::script::ScriptRow;
-use crate::scenario::spec::tool::ToolCall;
-use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
-use crate::scenario::{Scenario, ScenarioSource};
+use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind, ToolCall};
+use crate::scenario::{Scenario, ScenarioSource, load};
 use tokio::time::Instant;
 
 /// A row for anyone, with this text.
