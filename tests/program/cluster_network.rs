@@ -208,64 +208,64 @@ fn is_append(subject: &str) -> bool {
     subject.starts_with("rt.main.f.00.")
 }
 
-#[test]
-fn retried_append_is_stored_once() {
-    let Some(team) = RunnerTeam::start() else { return };
-    let injected = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&injected);
-    let proxy = NatsProxy::to(team.server.address(), move |subject, _| {
-        // Two of three: claims and events.
-        match is_append(subject) && !seen.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
-            true => Does::Answers(refusal(503, 10_164)),
+/// Whether this message appends a group of events.
+fn is_group(subject: &str, headers: &str) -> bool {
+    is_append(subject) && headers.contains("RT-Kind: events")
+}
+
+/// Plays scenarios over a server whose answer to the nth message that `is` picks is `instead`'s: each log
+/// is stored once, by one runner. Returns how many messages were picked.
+fn stored_once(
+    team: &RunnerTeam,
+    scenarios: &[&str],
+    is: fn(&str, &str) -> bool,
+    instead: impl Fn(usize) -> Does + Send + Sync + 'static,
+) -> usize {
+    let picked = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&picked);
+    let proxy =
+        NatsProxy::to(team.server.address(), move |subject, headers| match is(subject, headers) {
+            true => instead(seen.fetch_add(1, Ordering::SeqCst)),
             false => Does::Passes,
-        }
-    });
+        });
     let _runner = runner_at(&team.home, &proxy.url(), "a", |_| ());
-    for scenario in ["checkout-launch", "dev-team"] {
+    for scenario in scenarios {
         let ran = team.run(&[scenario, "--instant", "--format", "jsonl"]);
         check_log(&ran.lines(), &local(scenario));
         assert!(!ran.err.contains("continues"), "{}", ran.err);
     }
-    assert!(injected.load(Ordering::SeqCst) > 10);
+    picked.load(Ordering::SeqCst)
+}
+
+#[test]
+fn retried_append_is_stored_once() {
+    let Some(team) = RunnerTeam::start() else { return };
+    // Two of three: claims and events.
+    let is_claim_or_event = |subject: &str, _: &str| is_append(subject);
+    let picked = stored_once(&team, &["checkout-launch", "dev-team"], is_claim_or_event, |nth| {
+        if nth.is_multiple_of(3) { Does::Passes } else { Does::Answers(refusal(503, 10_164)) }
+    });
+    assert!(picked > 10);
 }
 
 #[test]
 fn log_end_settles_doubtful_append() {
     let Some(team) = RunnerTeam::start() else { return };
     for answer in [refusal(400, 10_071), "?".to_owned()] {
-        let injected = Arc::new(AtomicUsize::new(0));
-        let seen = Arc::clone(&injected);
-        let replaced = answer.clone();
-        let proxy = NatsProxy::to(team.server.address(), move |subject, headers| {
-            let is_group = is_append(subject) && headers.contains("RT-Kind: events");
-            match is_group && seen.fetch_add(1, Ordering::SeqCst) % 2 == 1 {
-                true => Does::Replaces(replaced.clone()),
-                false => Does::Passes,
-            }
+        let picked = stored_once(&team, &["checkout-launch"], is_group, move |nth| match nth % 2 {
+            1 => Does::Replaces(answer.clone()),
+            _ => Does::Passes,
         });
-        let runner = runner_at(&team.home, &proxy.url(), "a", |_| ());
-        let ran = team.run(&["checkout-launch", "--instant", "--format", "jsonl"]);
-        check_log(&ran.lines(), &local("checkout-launch"));
-        assert!(!ran.err.contains("continues"), "{answer}: {}", ran.err);
-        assert!(injected.load(Ordering::SeqCst) > 1, "{answer}");
-        drop(runner);
+        assert!(picked > 1);
     }
 }
 
 #[test]
 fn refused_append_is_stored_once() {
     let Some(team) = RunnerTeam::start() else { return };
-    let injected = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&injected);
-    let proxy = NatsProxy::to(team.server.address(), move |subject, headers| {
-        let is_group = is_append(subject) && headers.contains("RT-Kind: events");
-        match is_group && seen.fetch_add(1, Ordering::SeqCst) == 1 {
-            true => Does::Answers(refusal(400, 10_071)),
-            false => Does::Passes,
-        }
+    let picked = stored_once(&team, &["checkout-launch"], is_group, |nth| match nth {
+        1 => Does::Answers(refusal(400, 10_071)),
+        _ => Does::Passes,
     });
-    let _runner = runner_at(&team.home, &proxy.url(), "a", |_| ());
-    let ran = team.run(&["checkout-launch", "--instant", "--format", "jsonl"]);
-    check_log(&ran.lines(), &local("checkout-launch"));
-    assert!(injected.load(Ordering::SeqCst) > 1);
+    assert!(picked > 1);
 }
