@@ -1,11 +1,10 @@
 //! `roundtable doctor` of models, with the real binary: what applies to a scenario, which prices hold, who
 //! is asked, and how it is told in 80 columns.
 
-use crate::support::binary;
 use crate::support::binary::{Home, flat};
 use crate::support::scene::{Scene, agreeing, ended};
-use crate::support::server;
 use crate::support::server::KEY;
+use crate::support::{binary, server};
 
 const FILE: &str = "config/roundtable/config.toml";
 

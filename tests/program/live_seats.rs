@@ -1,9 +1,8 @@
 //! Which model answers whom in a live run: the real binary against servers of the tests.
 
-use crate::support::binary;
-use crate::support::scene;
 use crate::support::scene::{Scene, agreeing, ended};
 use crate::support::server::{Asking, KEY, answer};
+use crate::support::{binary, scene};
 use serde_json::json;
 
 /// A table of two, one of whom has a model of another provider, and a brief by a third model.

@@ -2,11 +2,10 @@
 //! or replaces what the server answers.
 
 use std::collections::HashMap;
-use std::io;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::{io, thread};
 
 /// What becomes of a message that a client publishes.
 pub enum Does {

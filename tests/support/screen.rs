@@ -12,22 +12,19 @@ use ratatui::style::{Color, Modifier, Style};
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
 use roundtable::log::event::kind::RunStarted;
 use roundtable::log::event::{Event, EventKind, RunId, Seq};
-use roundtable::scenario;
-use roundtable::scenario::catalogue::ScenarioEntry;
-use roundtable::scenario::catalogue::{LiveOffer, ProviderHost, ProviderOffer};
+use roundtable::scenario::catalogue::{LiveOffer, ProviderHost, ProviderOffer, ScenarioEntry};
 use roundtable::scenario::{Override, Scenario, ScenarioOrigin};
-use roundtable::screen;
-use roundtable::screen::DrawContext;
-use roundtable::screen::effect::LaunchRequest;
-use roundtable::screen::effect::RequestId;
+use roundtable::screen::effect::{LaunchRequest, RequestId};
 use roundtable::screen::form::models::{LiveQueryResult, OfferedModels};
 use roundtable::screen::layout::Size;
 use roundtable::screen::msg::{Mouse, MouseKind};
-use roundtable::screen::questions;
 use roundtable::screen::state::DisplaySettings;
 use roundtable::screen::theme::Theme;
-use roundtable::screen::{AppState, Effect, KeyCode, KeyPress, Msg, update};
+use roundtable::screen::{
+    AppState, DrawContext, Effect, KeyCode, KeyPress, Msg, questions, update,
+};
 use roundtable::words::glyph::Glyphs;
+use roundtable::{scenario, screen};
 
 /// The scenarios that are shipped, as entries; none can be run live. They are read once for all tests.
 pub fn shipped() -> Vec<ScenarioEntry> {

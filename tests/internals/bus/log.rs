@@ -7,9 +7,8 @@ use crate::log::bus::Bus;
 use crate::log::event::{Event, EventKind, Seq, SpanId, World};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::CollaborationFact;
-use crate::support::random_cases;
-use crate::support::table;
 use crate::support::table::{BRIEF, says};
+use crate::support::{random_cases, table};
 use proptest::prelude::*;
 
 fn warning(text: impl Into<String>) -> EventKind {

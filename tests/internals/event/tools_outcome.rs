@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use crate::log::event::kind::{BreakerCause, BreakerStage, FailureClass, FallbackKind};
 use crate::log::event::{EventKind, SpanId, StopReason, World};
-use crate::log::facts::ResiliencePlan;
 use crate::log::facts::orchestrator::{OrchestratorFact, Task};
-use crate::log::facts::{PatternFact, PatternPlan};
+use crate::log::facts::{PatternFact, PatternPlan, ResiliencePlan};
 use crate::log::world::orchestrator::Orchestrator;
 use crate::support::facts::head::tool;
 use crate::support::facts::tools::{ToolFacts, brownout, critical, many, story};

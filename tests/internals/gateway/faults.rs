@@ -12,9 +12,8 @@ use crate::log::event::kind::{
 };
 use crate::log::event::{EventKind, StopReason};
 use crate::scenario::spec::policy::{
-    BreakerCounts, BreakerLimits, BulkheadLimits, RetryBudgetLimits,
+    BreakerCounts, BreakerLimits, BulkheadLimits, CallPolicy, RetryBudgetLimits, SafeMode,
 };
-use crate::scenario::spec::policy::{CallPolicy, SafeMode};
 use crate::support::gateway_call;
 use crate::support::gateway_call::{Odd, Scope, call, fails, guard, limited, policy, status};
 use futures::FutureExt;

@@ -4,18 +4,14 @@
 
 use crate::log::event::StopReason;
 use crate::log::event::id::SourceNo;
-use crate::log::facts::research::NoteId;
-use crate::log::facts::research::NoteIssue;
-use crate::log::facts::research::{DropReason, FoundSource, Note};
+use crate::log::facts::research::{DropReason, FoundSource, Note, NoteId, NoteIssue};
 use crate::pattern::research::note_taking;
-use crate::pattern::research::policy::QuotedPage;
 use crate::pattern::research::policy::address::{dedupe, domain, normalize, without_fragment};
-use crate::pattern::research::policy::answer;
 use crate::pattern::research::policy::answer::{judge_answer, validate_synthesis};
-use crate::pattern::research::policy::compare::{Unit, figures};
-use crate::pattern::research::policy::compare::{compare, count_sources};
+use crate::pattern::research::policy::compare::{Unit, compare, count_sources, figures};
 use crate::pattern::research::policy::{
-    denied_by, fold_white_space, note_issues, validate_draft, validate_notes, validate_plan,
+    QuotedPage, answer, denied_by, fold_white_space, note_issues, validate_draft, validate_notes,
+    validate_plan,
 };
 use crate::scenario::patterns::research::SamePage;
 use crate::support::vectors::{same, table};

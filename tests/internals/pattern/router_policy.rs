@@ -4,8 +4,7 @@
 use crate::base::name::AgentName;
 use crate::log::facts::router::{Classification, FallbackCause};
 use crate::log::world::router::choose_route;
-use crate::pattern::router::describe_route_refusal;
-use crate::pattern::router::{RouteRefusal, validate_classification};
+use crate::pattern::router::{RouteRefusal, describe_route_refusal, validate_classification};
 use serde_json::{Value, json};
 
 fn policy_list() -> Vec<AgentName> {

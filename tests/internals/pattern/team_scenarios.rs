@@ -7,13 +7,12 @@ use crate::engine::{Engine, EngineSettings, Launch};
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, Seq, World};
 use crate::log::facts::PatternFact;
-use crate::log::facts::agents::{AgentFact, HandoffRefusal, LoopGuard};
-use crate::log::facts::agents::{RosterChange, RosterCommand};
-use crate::log::world::agents::AgentsFold;
-use crate::log::world::agents::{HopRow, HopState, LineKind};
+use crate::log::facts::agents::{
+    AgentFact, HandoffRefusal, LoopGuard, RosterChange, RosterCommand,
+};
+use crate::log::world::agents::{AgentsFold, HopRow, HopState, LineKind};
 use crate::run::Session;
-use crate::scenario::load;
-use crate::scenario::{Override, Scenario, shipped};
+use crate::scenario::{Override, Scenario, load, shipped};
 use serde_json::Value;
 
 fn read(name: &str, set: &[&str]) -> Arc<Scenario> {

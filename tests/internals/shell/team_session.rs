@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, RunId, SpanId};
-use crate::log::facts::agents::AgentFact;
-use crate::log::facts::agents::{RosterChange, RosterCommand};
+use crate::log::facts::agents::{AgentFact, RosterChange, RosterCommand};
 use crate::scenario::catalogue::RequestedModel;
 use crate::screen::Msg;
-use crate::screen::effect::RequestId;
-use crate::screen::effect::{Effect, FollowUp, LaunchRequest, RunBeginning};
+use crate::screen::effect::{Effect, FollowUp, LaunchRequest, RequestId, RunBeginning};
 use crate::screen::state::ActiveScreen;
 use crate::support::console::{Person, scenario};
 use crate::support::facts::team;

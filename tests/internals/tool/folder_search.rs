@@ -4,17 +4,15 @@
 use std::fs;
 
 use crate::engine::Toolbox;
-use crate::scenario::ScenarioOrigin;
-use crate::scenario::load;
 use crate::scenario::tools::documents::FolderSpec;
+use crate::scenario::{ScenarioOrigin, load};
 use crate::support::folder;
 use crate::support::folder::{BASE, Shelf, ask, found, spec, urls};
 use crate::tool::folder as folders;
 use crate::tool::folder::FolderSearch;
 use crate::tool::folder::address::Layout;
 use crate::tool::folder::index::CancelFlag;
-use crate::tool::folder::source::DocumentSource;
-use crate::tool::folder::source::WalkFailed;
+use crate::tool::folder::source::{DocumentSource, WalkFailed};
 use crate::tool::folder::text_index::{IndexFailed, TextIndex};
 use serde_json::{Value, json};
 

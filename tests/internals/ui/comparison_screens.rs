@@ -5,13 +5,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::engine::Schedule;
-use crate::screen::DrawContext;
-use crate::screen::Msg;
 use crate::screen::comparison::ComparisonView;
 use crate::screen::comparison::drawing::render;
 use crate::screen::layout::Size;
 use crate::screen::state::DisplaySettings;
 use crate::screen::windows::Overlay;
+use crate::screen::{DrawContext, Msg};
 use crate::support::kept::{history, list};
 use crate::support::screen::{Dash, facts, shipped};
 use crate::words::comparison::runs::ComparedRuns;

@@ -6,9 +6,8 @@ use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::screen::Msg;
 use crate::screen::effect::Effect;
 use crate::screen::run::origin::{AwayTime, RemoteRun};
-use crate::support::facts;
 use crate::support::screen::{Dash, styles};
-use crate::support::table;
+use crate::support::{facts, table};
 
 const RUN: &str = "r-0a0a";
 

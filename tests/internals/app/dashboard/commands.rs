@@ -3,8 +3,7 @@
 use crate::engine::Schedule;
 use crate::log::event::Command;
 use crate::screen::Effect;
-use crate::screen::keymap::Context;
-use crate::screen::keymap::use_keys_in_test;
+use crate::screen::keymap::{Context, use_keys_in_test};
 
 use crate::support::screen::{Dash, facts};
 

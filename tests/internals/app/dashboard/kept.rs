@@ -8,8 +8,7 @@ use crate::base::word_query::WordQuery;
 use crate::engine::Schedule;
 use crate::log::event::{Event, RunId};
 use crate::log::world::run_row::RunRow;
-use crate::screen::effect::KeptChange;
-use crate::screen::effect::RequestId;
+use crate::screen::effect::{KeptChange, RequestId};
 use crate::screen::state::ActiveScreen;
 use crate::screen::{Effect, Msg};
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::screen::key_hints::visible_hints;
-use crate::screen::keymap::lookup;
-use crate::screen::keymap::{BINDINGS, Context, bindings};
+use crate::screen::keymap::{BINDINGS, Context, bindings, lookup};
 use crate::screen::windows::help::{Help, HelpLine, keys_markdown};
 use crate::screen::{Action, Effect, KeyCode, KeyPress, Msg};
 

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use crate::log::event::RunId;
 use crate::scenario;
-use crate::scenario::catalogue::LiveOffer;
-use crate::scenario::catalogue::RequestedModel;
-use crate::screen::effect::RequestId;
-use crate::screen::effect::{LaunchRequest, RunBeginning};
+use crate::scenario::catalogue::{LiveOffer, RequestedModel};
+use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
 use crate::screen::form::models::OfferedModels;
 use crate::screen::form::{FieldId, LaunchForm};
 use crate::screen::keymap::Context;
