@@ -4,7 +4,8 @@
 //! Integers that 64 bits cannot hold are refused. Parsed as floats they would change; Python
 //! integers, as in the source documents, have no limit.
 //!
-//! JSON that other programs send is read by [`read_lenient`].
+//! JSON that other programs send is read by [`read_lenient`], the start of an object that still comes by
+//! [`read_start`].
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -127,6 +128,76 @@ pub fn read_lenient<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::E
         Ok(Cow::Owned(json)) => serde_json::from_str(&json),
         _ => Err(error),
     })
+}
+
+/// Reads an object of which only the start is there: a text, a list or an object that is open ends where the
+/// start does, and a key without a value is left out. `None` if it is not the start of an object.
+pub fn read_start(text: &str) -> Option<Value> {
+    let bytes = text.as_bytes();
+    let (mut at, mut open, mut is_value) = (0, Vec::new(), false);
+    // Up to where the text can be closed, and whether a string has to be closed there first.
+    let (mut kept, mut in_string) = (0, false);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'{' | b'[' => {
+                open.push(if *byte == b'{' { '}' } else { ']' });
+                is_value = *byte == b'[';
+                kept = at;
+            }
+            b'}' | b']' => {
+                open.pop();
+                kept = at;
+            }
+            b':' => is_value = true,
+            b',' => {
+                is_value = open.last() == Some(&']');
+                kept = at - 1;
+            }
+            b'"' => {
+                let rest = text.get(at..)?;
+                let (length, is_whole) = string_start(rest);
+                at += length;
+                if is_value {
+                    (kept, in_string) = (at, !is_whole);
+                }
+                if !is_whole {
+                    break;
+                }
+            }
+            _ => {}
+        }
+        if open.is_empty() && kept > 0 {
+            break;
+        }
+    }
+    // A line end in a string is not JSON, but what a model may write.
+    let mut json = text.get(..kept)?.replace(char::is_control, " ");
+    json.extend(in_string.then_some('"'));
+    json.extend(open.into_iter().rev());
+    serde_json::from_str(&repaired(&json)).ok().filter(Value::is_object)
+}
+
+/// The length of what is there of a JSON string after its opening quote, and whether it is whole; then the
+/// closing quote is included. An escape of which only a part is there is not.
+fn string_start(rest: &str) -> (usize, bool) {
+    let mut at = 0;
+    while let Some(step) = rest.get(at..).and_then(|rest| rest.find(['\\', '"'])) {
+        at += step;
+        let tail = rest.as_bytes().get(at..).unwrap_or_default();
+        let escape = match tail {
+            [b'"', ..] => return (at + 1, true),
+            // The first half of a surrogate pair at the end: the second one follows.
+            [_, b'u', b'd', b'8'..=b'9' | b'a'..=b'b', ..] if tail.len() < 12 => 12,
+            [_, b'u', ..] => 6,
+            _ => 2,
+        };
+        if tail.len() < escape {
+            return (at, false);
+        }
+        at += escape;
+    }
+    (rest.len(), false)
 }
 
 /// Returns the first integer of a JSON text that parsing has changed, as it is written. `read` is
@@ -256,6 +327,40 @@ mod tests {
         fn repair_keeps_valid_json(texts: Vec<String>, number: i64) {
             let json = serde_json::json!([texts, number]).to_string();
             prop_assert_eq!(repaired(&json), json.as_str());
+        }
+    }
+
+    #[test]
+    fn start_of_an_object_is_read() {
+        for (start, read) in [
+            ("{", "{}"),
+            (r#"{"a"#, "{}"),
+            (r#"{"a": "#, "{}"),
+            (r#"{"a": ""#, r#"{"a": ""}"#),
+            (r#"{"a": "x\"y"#, r#"{"a": "x\"y"}"#),
+            (r#"{"a": "x\"#, r#"{"a": "x"}"#),
+            (r#"{"a": "x\u00e"#, r#"{"a": "x"}"#),
+            (r#"{"a": "x\ud83d"#, r#"{"a": "x"}"#),
+            (r#"{"a": "x\ud83d\udc4d"#, r#"{"a": "x👍"}"#),
+            ("{\"a\": \"x\ny", r#"{"a": "x y"}"#),
+            (r#"{"a": ["x", "y", {"b": [1, 2"#, r#"{"a": ["x", "y", {"b": [1]}]}"#),
+            (r#"{"a": tru"#, "{}"),
+            (r#"{"a": true, "b"#, r#"{"a": true}"#),
+            (r#"{"a": "}"} or {"a": 2}"#, r#"{"a": "}"}"#),
+        ] {
+            let read: Value = serde_json::from_str(read).expect(read);
+            assert_eq!(read_start(start), Some(read), "{start}");
+        }
+        for other in ["", "The launch may go.", "[1", "\"x", "}", "{not json}", r#"{"a" "b"}"#] {
+            assert_eq!(read_start(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn start_of_any_text_is_taken(text in "[{}\\[\\]\":,\\\\u0-9a-d \u{e9}-]*") {
+            let _ = read_start(&text);
+            let _ = read_start(&format!("{{{text}"));
         }
     }
 

@@ -1,6 +1,5 @@
 //! The text of the page's subject: a contribution while it is streamed or once it is accepted, the
-//! answer, or why there is none. Of a long text only a part is kept, so that a frame wraps little. Of a
-//! streamed reply the part received so far is parsed; the gateway validates the complete one.
+//! answer, or why there is none. Of a long text only a part is kept, so that a frame wraps little.
 
 use std::borrow::Cow;
 
@@ -8,7 +7,6 @@ use ratatui::layout::Rect;
 
 use super::data::RunData;
 use crate::log::event::{EventKind, SpanId};
-use crate::log::facts::collaboration::Stance;
 use crate::log::world::{RunState, World};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
@@ -222,19 +220,29 @@ pub fn run_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
     }
 }
 
-/// The text of a call that has no verdict yet.
+/// The text of a call that has no verdict yet: what the model writes, as it is.
 pub fn call_text(run: &RunData, call: SpanId) -> PaneText<'_> {
+    call_text_as(run, call, |text, state| PaneText::new(text, state, Vec::new()))
+}
+
+/// The same, of a reply with a form: `readable` makes a text of it. Of a streamed reply it gets the part
+/// received so far.
+pub fn call_text_as<'a>(
+    run: &'a RunData,
+    call: SpanId,
+    readable: impl FnOnce(&'a str, TextState) -> PaneText<'a>,
+) -> PaneText<'a> {
     let world = run.shown();
     let Some(attempt) = world.spans.last_child(call) else {
         return PaneText::note("Waiting for the first attempt.");
     };
     if let Some(live) = run.live(attempt.id).filter(|live| !live.text.is_empty()) {
-        return readable_reply(&live.text, TextState::Streaming);
+        return readable(&live.text, TextState::Streaming);
     }
     // Later events must not show: the attempt counts as closed only up to the playhead.
     let closed = attempt.closed_by.and_then(|seq| run.event(seq)).map(|event| &event.kind);
     match closed {
-        Some(EventKind::AttemptAnswered(reply)) => readable_reply(&reply.text, TextState::Complete),
+        Some(EventKind::AttemptAnswered(reply)) => readable(&reply.text, TextState::Complete),
         Some(EventKind::AttemptFailed(failed)) => PaneText::problem(failed.text.clone()),
         _ if run.is_scrubbed() => PaneText::note(NO_PARTIAL_TEXT),
         _ => PaneText::note("Waiting for the first token."),
@@ -303,17 +311,6 @@ fn last_failure(run: &RunData, call: SpanId) -> Option<String> {
     match &run.event(attempt.closed_by?)?.kind {
         EventKind::AttemptFailed(failed) => Some(failed.text.clone()),
         _ => None,
-    }
-}
-
-/// A reply as readable text: the summary, if it is a contribution.
-fn readable_reply(text: &str, how: TextState) -> PaneText<'_> {
-    match parse_partial(text) {
-        Some(speech) if speech.summary.is_some() => {
-            let actions = speech.actions.into_iter().map(Cow::Owned).collect();
-            PaneText::new(speech.summary.unwrap_or_default(), how, actions)
-        }
-        _ => PaneText::new(text, how, Vec::new()),
     }
 }
 
@@ -394,212 +391,4 @@ pub(crate) fn windowed(text: Cow<'_, str>, coming: bool) -> (Cow<'_, str>, usize
         Cow::Owned(text) => Cow::Owned(text[from..to].to_owned()),
     };
     (text, left_out)
-}
-
-/// Longest partial reply that is parsed, in bytes; a longer one is shown as it is.
-const MAX_PARSED: usize = 64 * 1024;
-
-/// The parts of a contribution received so far, as the model wrote them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PartialContribution {
-    /// The stance, once it is complete and valid.
-    pub stance: Option<Stance>,
-    /// The part of the summary received so far.
-    pub summary: Option<String>,
-    /// The actions; the last one may be incomplete.
-    pub actions: Vec<String>,
-    /// Whether the summary is complete.
-    pub is_complete: bool,
-}
-
-/// Parses the start of a reply; `None` if it cannot be the start of a JSON object.
-pub fn parse_partial(text: &str) -> Option<PartialContribution> {
-    if text.len() > MAX_PARSED {
-        return None;
-    }
-    let mut scan = Scan { rest: text };
-    let mut speech = PartialContribution::default();
-    scan.take('{')?;
-    // Parsing may stop early; the parts parsed until then stay.
-    while scan.member(&mut speech).is_some() {}
-    Some(speech)
-}
-
-struct Scan<'a> {
-    rest: &'a str,
-}
-
-impl Scan<'_> {
-    fn peek(&mut self) -> Option<char> {
-        self.rest = self.rest.trim_start();
-        self.rest.chars().next()
-    }
-
-    fn take(&mut self, c: char) -> Option<()> {
-        (self.peek()? == c).then(|| self.rest = &self.rest[c.len_utf8()..])
-    }
-
-    /// Parses one member of the object and the comma after it; `None` if there is no further one.
-    fn member(&mut self, speech: &mut PartialContribution) -> Option<()> {
-        let (key, whole) = self.string()?;
-        if !whole {
-            return None;
-        }
-        self.take(':')?;
-        match (key.as_str(), self.peek()?) {
-            ("summary", '"') => {
-                let (text, whole) = self.string()?;
-                speech.summary = Some(text);
-                speech.is_complete = whole;
-                whole.then_some(())?;
-            }
-            ("stance", '"') => {
-                let (text, whole) = self.string()?;
-                whole.then_some(())?;
-                speech.stance = Stance::ALL.into_iter().find(|stance| stance.word() == text);
-            }
-            ("actions", '[') => {
-                self.take('[')?;
-                while self.peek()? == '"' {
-                    let (text, whole) = self.string()?;
-                    speech.actions.push(text);
-                    whole.then_some(())?;
-                    if self.peek()? == ',' {
-                        self.take(',')?;
-                    }
-                }
-                self.take(']')?;
-            }
-            _ => self.skip()?,
-        }
-        self.take(',')
-    }
-
-    /// A string, and whether it is complete.
-    fn string(&mut self) -> Option<(String, bool)> {
-        self.take('"')?;
-        let mut out = String::new();
-        let mut chars = self.rest.char_indices();
-        let mut high = None;
-        while let Some((at, c)) = chars.next() {
-            match c {
-                '"' => {
-                    self.rest = &self.rest[at + 1..];
-                    return Some((out, true));
-                }
-                '\\' => {
-                    let Some((_, escaped)) = chars.next() else { break };
-                    match escaped {
-                        'n' => out.push('\n'),
-                        't' => out.push('\t'),
-                        'r' => out.push('\r'),
-                        'b' => out.push('\u{8}'),
-                        'f' => out.push('\u{c}'),
-                        'u' => {
-                            let digits: String =
-                                chars.by_ref().take(4).map(|(_, digit)| digit).collect();
-                            if digits.len() < 4 {
-                                break;
-                            }
-                            let unit = u16::from_str_radix(&digits, 16).unwrap_or(0xfffd);
-                            match (high.take(), unit) {
-                                (None, 0xd800..=0xdbff) => high = Some(unit),
-                                (Some(first), second) => out.extend(
-                                    char::decode_utf16([first, second])
-                                        .map(|c| c.unwrap_or('\u{fffd}')),
-                                ),
-                                (None, unit) => {
-                                    out.push(char::from_u32(unit.into()).unwrap_or('\u{fffd}'));
-                                }
-                            }
-                        }
-                        other => out.push(other),
-                    }
-                }
-                other => out.push(other),
-            }
-        }
-        self.rest = "";
-        Some((out, false))
-    }
-
-    /// Skips any value, however deeply nested.
-    fn skip(&mut self) -> Option<()> {
-        let mut depth = 0usize;
-        loop {
-            match self.peek()? {
-                '"' => {
-                    let (_, whole) = self.string()?;
-                    whole.then_some(())?;
-                }
-                c @ ('{' | '[') => {
-                    self.take(c)?;
-                    depth += 1;
-                }
-                c @ ('}' | ']') => {
-                    depth = depth.checked_sub(1)?;
-                    self.take(c)?;
-                }
-                c @ (',' | ':') if depth > 0 => self.take(c)?,
-                ',' | ':' => return Some(()),
-                _ => {
-                    let end = |c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-' | '+'));
-                    let at = self.rest.find(end)?;
-                    // This character starts no value, so the text is not JSON.
-                    (at > 0).then(|| self.rest = &self.rest[at..])?;
-                }
-            }
-            if depth == 0 {
-                return Some(());
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const WHOLE: &str = r#"{"agent": "risk_analyst", "confidence": 0.7, "extra": {"a": [1, "}"]},
-        "stance": "caution", "summary": "Thin \"margin\"\nunder 3 %. \ud83d\ude80",
-        "actions": ["Rehearse fail-over", "Alert"]}"#;
-
-    #[test]
-    fn a_whole_reply_is_read_whole() {
-        let speech = parse_partial(WHOLE).expect("an object");
-        assert_eq!(speech.stance, Some(Stance::Caution));
-        assert_eq!(speech.summary.as_deref(), Some("Thin \"margin\"\nunder 3 %. 🚀"));
-        assert_eq!(speech.actions, ["Rehearse fail-over", "Alert"]);
-        assert!(speech.is_complete);
-    }
-
-    #[test]
-    fn the_words_grow_with_the_reply() {
-        let mut before = 0;
-        for end in (0..=WHOLE.len()).filter(|end| WHOLE.is_char_boundary(*end)) {
-            let said = parse_partial(&WHOLE[..end]).and_then(|speech| speech.summary);
-            let now = said.map_or(0, |said| said.len());
-            assert!(now >= before, "at {end}");
-            before = now;
-        }
-    }
-
-    #[test]
-    fn what_is_no_object_is_none() {
-        assert_eq!(parse_partial("The launch may go."), None);
-        assert_eq!(parse_partial(""), None);
-        assert_eq!(parse_partial("{"), Some(PartialContribution::default()));
-        assert_eq!(parse_partial("{not json"), Some(PartialContribution::default()));
-        assert_eq!(parse_partial(&format!("{{{}", " ".repeat(MAX_PARSED))), None);
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_taken(text in "[{}\\[\\]\":,\\\\u0-9a-d \u{e9}-]*") {
-            let _ = parse_partial(&text);
-            let _ = parse_partial(&format!("{{{text}"));
-        }
-    }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::CollaborationView;
 use super::seat::{SeatSubject, has_failed_seat, seat_sign};
+use crate::base::json_text::read_start;
 use crate::log::event::SpanId;
 use crate::log::facts::collaboration::Contribution;
 use crate::log::world::collaboration::{Collaboration, RoundSeat, SeatState};
@@ -13,7 +14,7 @@ use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
 use crate::screen::run::data::RunData;
 use crate::screen::run::pane_text::{
-    PaneText, TextPane, TextState, call_text, outcome_text, run_text,
+    PaneText, TextPane, TextState, call_text, call_text_as, outcome_text, run_text,
 };
 use crate::screen::scroll::Scroll;
 use crate::screen::theme::StateSign;
@@ -98,12 +99,42 @@ fn seat_text<'a>(run: &'a RunData, table: &'a Collaboration, seat: &'a RoundSeat
         }
         (SeatState::Off, _) => PaneText::note("The run stops before its turn."),
         (SeatState::Cancelled, _) => PaneText::note("The run was stopped during this call."),
-        (_, Some(call)) => call_text(run, call),
+        (_, Some(call)) => reply_of_seat(run, call),
         (_, None) if !run.shown().progress.is_live() => {
             PaneText::note("The run ended before this seat was called.")
         }
         (_, None) => PaneText::note("Waiting for its turn."),
     }
+}
+
+/// The reply of a seat's call that has no verdict yet.
+pub(super) fn reply_of_seat(run: &RunData, call: SpanId) -> PaneText<'_> {
+    call_text_as(run, call, readable_reply)
+}
+
+/// Longest part of a reply that is read, in bytes.
+const MAX_READ: usize = 64 * 1024;
+
+/// A contribution as readable text: its summary and its actions. A reply without a summary is shown as it is once it
+/// is complete, and one without an object always.
+fn readable_reply(text: &str, state: TextState) -> PaneText<'_> {
+    // A model may write something before the object: a code fence, a preface.
+    let object = text.find('{').and_then(|at| text.get(at..)).filter(|object| {
+        let after = object[1..].trim_start();
+        after.is_empty() || after.starts_with(['"', '}'])
+    });
+    let Some(object) = object else { return PaneText::new(text, state, Vec::new()) };
+    let end = (0..=object.len().min(MAX_READ)).rev().find(|end| object.is_char_boundary(*end));
+    let said = read_start(&object[..end.unwrap_or(0)]).unwrap_or_default();
+    let Some(summary) = said["summary"].as_str() else {
+        return match state {
+            TextState::Streaming => PaneText::note("Its reply has begun; its summary follows."),
+            _ => PaneText::new(text, state, Vec::new()),
+        };
+    };
+    let actions = said["actions"].as_array().into_iter().flatten();
+    let actions = actions.filter_map(|action| Some(action.as_str()?.to_owned().into()));
+    PaneText::new(summary.to_owned(), state, actions.collect())
 }
 
 pub(super) fn seat_markdown(round: u32, said: &Contribution) -> String {
@@ -148,5 +179,47 @@ pub(crate) fn title(
         }
         (SeatSubject::Outcome, _) => ("Outcome".to_owned(), Some(cx.theme.run(world))),
         _ => ("Speaker".to_owned(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = r#"{"agent": "risk_analyst", "confidence": 0.7, "extra": {"a": [1, "}"]},
+        "stance": "caution", "summary": "Thin \"margin\"\nunder 3 %. \ud83d\ude80",
+        "actions": ["Rehearse fail-over", "Alert"]}"#;
+
+    #[test]
+    fn a_whole_reply_is_read_whole() {
+        for reply in [WHOLE.to_owned(), format!("```json\n{WHOLE}\n```")] {
+            let said = readable_reply(&reply, TextState::Complete);
+            assert_eq!(said.text, "Thin \"margin\"\nunder 3 %. 🚀");
+            assert_eq!(said.actions, ["Rehearse fail-over", "Alert"]);
+        }
+    }
+
+    #[test]
+    fn the_words_grow_with_the_reply_and_are_never_json() {
+        let mut before = 0;
+        for end in (1..=WHOLE.len()).filter(|end| WHOLE.is_char_boundary(*end)) {
+            let said = readable_reply(&WHOLE[..end], TextState::Streaming);
+            assert!(!said.text.contains('{'), "at {end}: {}", said.text);
+            if said.state == TextState::Streaming {
+                assert!(said.text.len() >= before, "at {end}");
+                before = said.text.len();
+            }
+        }
+        assert!(before > 0);
+    }
+
+    #[test]
+    fn what_is_no_contribution_is_shown_as_it_is() {
+        for text in ["The launch may go.", "A set {a, b}."] {
+            let said = readable_reply(text, TextState::Streaming);
+            assert_eq!((&*said.text, said.state), (text, TextState::Streaming));
+        }
+        let said = readable_reply(r#"{"stance": "go"}"#, TextState::Complete);
+        assert_eq!(said.text, r#"{"stance": "go"}"#);
     }
 }

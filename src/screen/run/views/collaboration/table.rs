@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 use super::seat::{
     SeatChange, is_paused_before, names, off_seats, put_name, round_joined, seat_sign,
 };
+use super::speaker::reply_of_seat;
 use super::{CollaborationView, Selection, table_middle};
 use crate::base::time;
 use crate::log::facts::collaboration::{CollaborationPlan, Contribution};
@@ -17,7 +18,7 @@ use crate::screen::frame::Borders;
 use crate::screen::layout::{hits, line};
 use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
-use crate::screen::run::pane_text::{TextState, call_text};
+use crate::screen::run::pane_text::TextState;
 use crate::screen::text::{Pen, elide, elide_middle, on_border};
 use crate::screen::theme::StateSign;
 use crate::screen::widgets::{empty, put_sign};
@@ -590,7 +591,7 @@ fn said_rows(
     // The row below says why it was asked again.
     let rows = rows.saturating_sub(usize::from(seat.detail.is_some()));
     let said = match (seat.state, seat.call) {
-        (SeatState::Speaking | SeatState::Answered, Some(call)) => Some(call_text(data, call)),
+        (SeatState::Speaking | SeatState::Answered, Some(call)) => Some(reply_of_seat(data, call)),
         _ => None,
     };
     match said {
