@@ -5,10 +5,9 @@ use serde_json::{Value, json};
 
 use super::args::{FlagArg, boundary};
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{Initiator, LimitChange, QuestionId, ToolLimits};
+use crate::log::event::kind::{Initiator, LimitChange, QuestionId};
 use crate::log::event::{BoundaryId, Command, World};
-use crate::log::world::Projection;
-use crate::scenario::patterns::has_boundary;
+use crate::log::world::available::{Unavailable, available};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use crate::screen::form::fields::MAX_TEXT_BYTES;
 
@@ -183,99 +182,11 @@ impl CtlAction {
     }
 }
 
-/// Checks that a command can have an effect in this run.
+/// Checks that a command can have an effect in this run. That the run has ended says who plays it: with its reason.
 pub(super) fn check(command: &Command, world: &World) -> Result<(), String> {
-    if world.observed().is_some() && !matches!(command, Command::Cancel) {
-        return Err("another program plays the run: it is only watched".to_owned());
-    }
-    let pattern = world.head.as_ref().map_or("", |head| head.plan.name());
-    let tool = match command {
-        Command::SetFlag { flag, .. } => {
-            let flags = &world.settings.flags;
-            let names: Vec<&str> = flags.iter().map(|known| known.name.as_str()).collect();
-            return match names[..] {
-                [] => Err("the run has no flags".to_owned()),
-                _ if names.contains(&flag.as_str()) => Ok(()),
-                _ => Err(format!("no flag {flag}: it has {}", names.join(", "))),
-            };
-        }
-        Command::Message { .. } if world.session().is_none() => {
-            return Err("only teams and swarms take messages".to_owned());
-        }
-        Command::SetParallel { .. }
-            if !world.projection().is_some_and(Projection::limits_tasks) =>
-        {
-            return Err(format!("{pattern}: only an orchestrator has a number of tasks at a time"));
-        }
-        Command::StepRound if world.projection().is_some_and(|it| it.tool_load().is_some()) => {
-            return Err(format!("{pattern}: it has no rounds; step passes one boundary"));
-        }
-        Command::Break { at, .. } if !has_boundary(pattern, at.as_str()) => {
-            return Err(format!("{pattern}: it has no boundary {}", at.as_str()));
-        }
-        Command::WithdrawApproval { id, .. }
-            if !world.questions.remembered().iter().any(|it| it.id == *id) =>
-        {
-            return Err(format!("the run remembers no approval of {id}"));
-        }
-        Command::Inject { tool, .. }
-        | Command::RemoveFault { tool, .. }
-        | Command::Breaker { tool, .. }
-        | Command::SetLimit { tool, .. } => tool,
-        _ => return Ok(()),
-    };
-    let Some(row) = world.tools.get(tool.as_str()) else {
-        let names: Vec<&str> = world.tools.rows().iter().map(|row| row.name().as_str()).collect();
-        return Err(format!("no tool {tool}: it has {}", names.join(", ")));
-    };
-    match command {
-        Command::Inject { .. } if row.head.is_person() => {
-            Err(format!("{tool} is a person: a fault has no effect"))
-        }
-        Command::RemoveFault { kind, .. } if row.faults.iter().all(|it| it.kind() != *kind) => {
-            Err(format!("{tool} has no fault {}", kind.word()))
-        }
-        Command::Breaker { .. } if row.head.limits.breaker.is_none() => {
-            Err(format!("{tool} has no breaker"))
-        }
-        Command::SetLimit { change, .. } => match missing_for(*change, &row.head.limits) {
-            Some(missing) => Err(format!("{tool} has no {missing}: the limit has no effect")),
-            None => Ok(()),
-        },
-        _ => Ok(()),
-    }
-}
-
-/// What a tool would need for this limit and does not have.
-fn missing_for(change: LimitChange, limits: &ToolLimits) -> Option<&'static str> {
-    let window = limits.breaker.map(|breaker| breaker.window);
-    match change {
-        LimitChange::RetryPercent(_) | LimitChange::RetryMin(_) => {
-            limits.retry_budget.is_none().then_some("retry budget")
-        }
-        LimitChange::OpenForMs(_) | LimitChange::ProbePermits(_) => {
-            window.is_none().then_some("breaker")
-        }
-        LimitChange::FailThreshold(_) | LimitChange::BreakerMode(_) => {
-            (!matches!(window, Some(None))).then_some("breaker that counts failures in a row")
-        }
-        LimitChange::WindowSize(_) | LimitChange::MinCalls(_) | LimitChange::FailureRate(_) => {
-            (!matches!(window, Some(Some(_)))).then_some("breaker with a window")
-        }
-        LimitChange::SlowCallMs(_) | LimitChange::SlowRate(_) => {
-            let slow = window.flatten().and_then(|window| window.slow_call_ms);
-            slow.is_none().then_some("breaker with slow_call_ms")
-        }
-        LimitChange::MaxWaitMs(_) => limits.bulkhead.is_none().then_some("bulkhead"),
-        LimitChange::TimeoutMs(_)
-        | LimitChange::MaxAttempts(_)
-        | LimitChange::WaitMs(_)
-        | LimitChange::Jitter(_)
-        | LimitChange::Idempotent(_)
-        | LimitChange::MaxInFlight(_)
-        | LimitChange::SafeMode(_)
-        | LimitChange::AllowPartial(_)
-        | LimitChange::CacheTtlMs(_) => None,
+    match available(command, world) {
+        Ok(()) | Err(Unavailable::Ended(_)) => Ok(()),
+        Err(why) => Err(why.to_string()),
     }
 }
 

@@ -156,10 +156,10 @@ fn switch_flag(state: &mut AppState, run: &RunId, flag: &FlagName, on: bool) -> 
     let said = match pending_flags.next_position(run, flag, world) == on {
         false => format!("{flag} is {word} already, or will be at the next boundary."),
         true => match pending_flags.switch(run, flag, world) {
-            Some(command) => {
+            Ok(command) => {
                 return Update::effect(Effect::Command { run: run.clone(), command });
             }
-            None => "The run has ended: its flags can no longer change.".to_owned(),
+            Err(why) => why.sentence(),
         },
     };
     state.notify(NoticeKind::Info, said);

@@ -25,6 +25,7 @@ use super::{comparison, key_hints, keymap, launch, questions, session, strip, to
 use crate::log::event::Command;
 use crate::log::event::kind::Initiator;
 use crate::log::world::RunState;
+use crate::log::world::available::Unavailable;
 use crate::scenario::catalogue::RequestedModel;
 
 pub(crate) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
@@ -180,7 +181,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         return Update::redraw();
     }
     if kept::is_only_watched(state, action) {
-        state.notify(NoticeKind::Info, kept::ONLY_WATCHED);
+        state.notify(NoticeKind::Info, Unavailable::Watched.sentence());
         return Update::redraw();
     }
     if let Some(run) = kept::refused_run(state, action).cloned() {

@@ -18,6 +18,7 @@ use super::windows::card::fields::AnswerKind;
 use super::windows::{Overlay, inbox};
 use crate::log::event::RunId;
 use crate::log::world::RunState;
+use crate::log::world::available::{RunPart, Unavailable, can_change};
 use crate::log::world::run_row::RunStatus;
 use crate::words::measure::columns;
 
@@ -142,6 +143,12 @@ impl<T: Into<String>> From<T> for Why {
     }
 }
 
+impl From<Unavailable> for Why {
+    fn from(why: Unavailable) -> Self {
+        Self::Because(why.sentence())
+    }
+}
+
 impl Why {
     pub(crate) fn unless(is_so: bool) -> Result<(), Self> {
         if is_so { Ok(()) } else { Err(Self::Unsaid) }
@@ -153,11 +160,8 @@ fn need(is_so: bool, why: &str) -> Result<(), Why> {
 }
 
 fn need_live(page: Option<&RunPage>) -> Result<(), Why> {
-    match page.map(|page| &page.world().progress.stage) {
-        None => Err("no run is selected".into()),
-        Some(RunState::Closed) => Err("the run has ended".into()),
-        Some(_) => Ok(()),
-    }
+    let page = page.ok_or("no run is selected")?;
+    can_change(RunPart::Course, page.world()).map_err(|why| why.to_string().into())
 }
 
 /// Whether an action does something in the focused context now.
@@ -173,7 +177,7 @@ pub(crate) fn available(state: &AppState, action: Action) -> Result<(), Why> {
         };
     }
     if kept::is_only_watched(state, action) {
-        return Err(kept::ONLY_WATCHED.into());
+        return Err(Unavailable::Watched.into());
     }
     match (state.overlays.last(), state.visible_run()) {
         (Some(overlay), _) => Why::unless(in_window(state, overlay, action)),
@@ -208,7 +212,7 @@ fn in_window(state: &AppState, overlay: &Overlay, action: Action) -> bool {
             | Action::BreakerDisable
             | Action::More
             | Action::Less,
-        ) => page.is_some_and(|page| drawer.command(action, page).is_some()),
+        ) => page.is_some_and(|page| drawer.change(action, page).is_ok()),
         (Overlay::Inbox(inbox), action) => inbox::offers(inbox, state, action),
         (Overlay::Card(card), Action::ApproveMarked) => {
             card.offers(action) && !state.inbox.marked(&state.runs).is_empty()

@@ -7,6 +7,7 @@
 
 pub mod agents;
 pub mod alerts;
+pub mod available;
 mod chunked;
 pub mod collaboration;
 pub mod failures;

@@ -64,9 +64,6 @@ pub(crate) fn refused_run(state: &AppState, action: Action) -> Option<&RunId> {
     }
 }
 
-/// Why a key does nothing to an observed run.
-pub(crate) const ONLY_WATCHED: &str = "Another program plays this run: it is only watched.";
-
 /// Whether an action would change an observed run. The kill switch interrupts its program, a message is a line of
 /// its input.
 pub(crate) fn is_only_watched(state: &AppState, action: Action) -> bool {

@@ -12,6 +12,7 @@ use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{Initiator, LimitChange, ToolLimits};
 use crate::log::event::{Command, RunId};
 use crate::log::world::World;
+use crate::log::world::available::{RunPart, available, can_change};
 use crate::log::world::tool_row::ToolRow;
 use crate::scenario::spec::policy::{Rate, max};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
@@ -105,6 +106,17 @@ pub fn injected_fault(tool: &ToolRow, kind: FaultKind) -> Option<InjectedFault> 
     tool.faults.iter().copied().find(|fault| fault.kind() == kind)
 }
 
+/// What a key does to a breaker.
+pub(crate) fn breaker_override(action: Action) -> Option<BreakerOverride> {
+    Some(match action {
+        Action::BreakerTrip => BreakerOverride::Trip,
+        Action::BreakerHold => BreakerOverride::Hold,
+        Action::BreakerReset => BreakerOverride::Reset,
+        Action::BreakerDisable => BreakerOverride::Disable,
+        _ => return None,
+    })
+}
+
 /// A fault one step stronger or weaker; `None` at its bound, or if it has no strength.
 fn stepped_fault(fault: InjectedFault, up: bool) -> Option<InjectedFault> {
     let to = match fault {
@@ -169,36 +181,32 @@ impl FaultsDrawer {
         true
     }
 
-    /// The command of a key, or why it changes nothing.
-    pub(super) fn change(&self, action: Action, page: &RunPage) -> Result<Command, String> {
-        self.command(action, page).ok_or_else(|| match (page.world().progress.is_live(), action) {
-            (false, _) => "The run has ended: its tools can no longer change.".to_owned(),
-            (true, Action::Toggle) => {
+    /// The command of a key, or why it changes nothing. A step starts from the pending value, where there
+    /// is one.
+    pub fn change(&self, action: Action, page: &RunPage) -> Result<Command, String> {
+        let world = page.world();
+        can_change(RunPart::Tools, world).map_err(|why| why.sentence())?;
+        if let Some(to) = breaker_override(action) {
+            let tool = self.tool.clone();
+            let command = Command::Breaker { tool, action: to, by: Initiator::You };
+            available(&command, world).map_err(|why| why.sentence())?;
+            return Ok(command);
+        }
+        self.command(action, page).ok_or_else(|| match action {
+            Action::Toggle => {
                 let (more, less) = (key_of(Action::More), key_of(Action::Less));
                 format!("Use {more} and {less} to change a limit.")
             }
-            (true, Action::More | Action::Less) => {
-                "Nothing to change here, or the value is at its limit.".to_owned()
-            }
-            _ => "This tool has no breaker.".to_owned(),
+            _ => "Nothing to change here, or the value is at its limit.".to_owned(),
         })
     }
 
-    /// The command of an action; `None` where it changes nothing. A step starts from the pending
-    /// value, where there is one.
-    pub fn command(&self, action: Action, page: &RunPage) -> Option<Command> {
+    /// The command for a change of the selected row.
+    fn command(&self, action: Action, page: &RunPage) -> Option<Command> {
         let (world, asked) = (page.world(), page.pending_changes());
-        let row = self.tool(world).filter(|_| world.progress.is_live())?;
+        let row = self.tool(world)?;
         let tool = self.tool.clone();
-        let breaker = |to| {
-            let has = row.head.limits.breaker.is_some();
-            has.then(|| Command::Breaker { tool: tool.clone(), action: to, by: Initiator::You })
-        };
         match (action, self.selected(world)?) {
-            (Action::BreakerTrip, _) => breaker(BreakerOverride::Trip),
-            (Action::BreakerHold, _) => breaker(BreakerOverride::Hold),
-            (Action::BreakerReset, _) => breaker(BreakerOverride::Reset),
-            (Action::BreakerDisable, _) => breaker(BreakerOverride::Disable),
             (Action::Toggle, ToolSetting::Fault(kind)) => {
                 Some(match asked.fault(&tool, kind, injected_fault(row, kind)) {
                     Some(_) => Command::RemoveFault { tool, kind, by: Initiator::You },
@@ -341,12 +349,13 @@ fn draw_change_help(
     let state = window_state(tool, page.head_time(cx.now));
     let key = key_of(Action::Toggle);
     let effect = format!("Takes effect on the next attempt; {key} turns a fault off.");
+    let ended = can_change(RunPart::Tools, page.world()).err().map(|why| why.sentence());
     let mut lines: Vec<&str> = Vec::new();
     if page.is_scrubbed() {
         lines.push("The run as it is now, not at the playhead.");
     }
-    if !page.world().progress.is_live() {
-        lines.push("The run has ended: its tools can no longer change.");
+    if let Some(ended) = &ended {
+        lines.push(ended);
     } else {
         if let Some(state) = &state {
             lines.push(state);

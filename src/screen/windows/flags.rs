@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use crate::base::name::FlagName;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId};
+use crate::log::world::available::{RunPart, Unavailable, available, can_change};
 use crate::log::world::{FlagNow, World};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
@@ -52,12 +53,11 @@ impl FlagsDrawer {
     ) -> Option<Result<Command, String>> {
         match action {
             Action::Toggle => {
-                let flag = self.selected(world).map(|flag| &flag.name);
-                let command = flag.and_then(|flag| pending.switch(&self.run, flag, world));
-                Some(command.ok_or_else(|| match world.progress.is_live() {
-                    true => "This run has no flags.".to_owned(),
-                    false => "The run has ended: its flags can no longer change.".to_owned(),
-                }))
+                let Some(flag) = self.selected(world).map(|flag| &flag.name) else {
+                    return Some(Err("This run has no flags.".to_owned()));
+                };
+                let command = pending.switch(&self.run, flag, world);
+                Some(command.map_err(|why| why.sentence()))
             }
             Action::Undo => {
                 let undone = pending.undo(&self.run, world);
@@ -106,14 +106,20 @@ impl PendingFlags {
         !self.pending_position(run, flag).unwrap_or_else(|| position(world, flag))
     }
 
-    /// Switches a flag. `None` if the run has ended or has no such flag.
-    pub fn switch(&mut self, run: &RunId, flag: &FlagName, world: &World) -> Option<Command> {
-        if !world.progress.is_live() || !world.settings.flags.iter().any(|row| row.name == *flag) {
-            return None;
-        }
+    /// Switches a flag.
+    ///
+    /// # Errors
+    /// The run has ended, or has no such flag.
+    pub fn switch(
+        &mut self,
+        run: &RunId,
+        flag: &FlagName,
+        world: &World,
+    ) -> Result<Command, Unavailable> {
         let on = self.next_position(run, flag, world);
+        available(&Command::SetFlag { flag: flag.clone(), on, by: Initiator::You }, world)?;
         self.undoable.push(PendingFlag { run: run.clone(), flag: flag.clone(), on });
-        Some(self.request_position(run, flag, on, world))
+        Ok(self.request_position(run, flag, on, world))
     }
 
     /// Whether there is a change of this run to undo.
@@ -175,8 +181,8 @@ fn position(world: &World, flag: &FlagName) -> bool {
 
 /// The effects of switching `flag` to `on` now, one per line; the first says when it takes effect.
 pub fn what_would_change(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
-    if !world.progress.is_live() {
-        return vec!["The run has ended: its flags can no longer change.".to_owned()];
+    if let Err(why) = can_change(RunPart::Flags, world) {
+        return vec![why.sentence()];
     }
     if world.settings.flags.iter().any(|row| row.name == *flag && row.on == on) {
         return vec!["Cancels the pending switch.".to_owned()];

@@ -10,6 +10,7 @@ use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, RunId};
 use crate::log::facts::agents::{RosterChange, RosterCommand};
 use crate::log::world::World;
+use crate::log::world::available::{RunPart, available, can_change};
 use crate::screen::effect::Update;
 use crate::screen::layout::{DrawerParts, Size};
 use crate::screen::list::ListState;
@@ -117,18 +118,14 @@ impl MembersDrawer {
             return Err("This run has no swarm.".to_owned());
         };
         let RosterEntry { swarm, agent } = place.clone();
-        if !world.progress.is_live() {
-            return Err("The run has ended: its swarms can no longer change.".to_owned());
-        }
-        if is_entry(world, place) {
-            return Err(format!("{swarm} starts with {agent}: it cannot leave."));
-        }
         let joined = place.pending(page).unwrap_or(is_member(world, place));
         let change = match joined {
             true => RosterChange::Remove { agent },
             false => RosterChange::Add { agent },
         };
-        Ok(Command::Roster(RosterCommand { swarm, change, by: Initiator::You }))
+        let command = Command::Roster(RosterCommand { swarm, change, by: Initiator::You });
+        available(&command, world).map_err(|why| why.sentence())?;
+        Ok(command)
     }
 }
 
@@ -243,8 +240,8 @@ fn draw_member_note(
     let joined = joined.unwrap_or(is_member(world, place));
     let (agent, swarm) = (&place.agent, &place.swarm);
     let holds = team.in_control.as_ref() == Some(agent);
-    let would = if !world.progress.is_live() {
-        "The run has ended: its swarms can no longer change.".to_owned()
+    let would = if let Err(why) = can_change(RunPart::Swarms, world) {
+        why.sentence()
     } else if is_entry(world, place) {
         format!("{swarm} starts with it, so it cannot leave.")
     } else if joined && holds {

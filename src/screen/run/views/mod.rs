@@ -29,6 +29,7 @@ use super::layout::{Areas, Pane, PaneFocus, PaneSizes};
 use crate::log::event::kind::QuestionId;
 use crate::log::event::{Command, SpanId};
 use crate::log::world::PatternWorld;
+use crate::log::world::available::{RunPart, available, can_change};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
 use crate::screen::effect::Effect;
@@ -317,7 +318,9 @@ impl PageViews {
         match self.shown().command(run, action) {
             LiveChange::NotHere => InputOutcome::Ignored,
             LiveChange::AtLimit => InputOutcome::Handled { redraw: false },
-            LiveChange::Send(_) if !run.world().progress.is_live() => InputOutcome::Ignored,
+            LiveChange::Send(command) if available(&command, run.world()).is_err() => {
+                InputOutcome::Ignored
+            }
             LiveChange::Send(command) => {
                 InputOutcome::Emit(vec![Effect::Command { run: run.id().clone(), command }])
             }
@@ -355,9 +358,7 @@ impl PageViews {
             | Action::BreakerDisable
             | Action::Faults => {
                 let key = key_of(Action::Tools);
-                if !run.world().progress.is_live() {
-                    return Err("The run has ended: its tools cannot be changed.".into());
-                }
+                can_change(RunPart::Tools, run.world())?;
                 match shown() {
                     Err(_) if !self.shows_tools() && is_limit => {
                         Err(format!("No limit to change here: {key} opens the tools.").into())

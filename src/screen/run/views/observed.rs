@@ -16,6 +16,7 @@ use super::{PaneAt, PaneTitle, TrackRow, View, pane_title};
 use crate::base::time::duration_text;
 use crate::log::event::{Elapsed, SpanId};
 use crate::log::facts::observed::{SpanEnd, SpanRole};
+use crate::log::world::available::Unavailable;
 use crate::log::world::observed::{Observed, ObservedSpan};
 use crate::log::world::{RunState, World};
 use crate::screen::DrawContext;
@@ -386,7 +387,7 @@ impl View for ObservedView {
         if action == Action::Message && run.world().progress.is_live() && run.remote.is_none() {
             return Ok(());
         }
-        Err("Another program plays this run: it is only watched.".into())
+        Err(Unavailable::Watched.into())
     }
 
     fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {

@@ -22,6 +22,7 @@ use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{BreakerStage, Initiator, LimitChange};
 use crate::log::event::{Command, Elapsed, EventKind, SpanId, World};
 use crate::log::world::Projection;
+use crate::log::world::available::available;
 use crate::log::world::tool_row::{ToolRow, ToolTally};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
@@ -31,7 +32,7 @@ use crate::screen::run::copy::tool_text;
 use crate::screen::run::data::RunData;
 use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns};
 use crate::screen::text::Pen;
-use crate::screen::windows::faults::stepped_limit;
+use crate::screen::windows::faults::{breaker_override, stepped_limit};
 use crate::words::format;
 use crate::words::format::percent;
 use crate::words::glyph::Glyph;
@@ -108,7 +109,7 @@ impl ToolsView {
 
     /// A manual command to the breaker of the tool that the view is about.
     fn override_breaker(&self, run: &RunData, action: BreakerOverride) -> LiveChange {
-        match self.tool(run).filter(|tool| tool.head.limits.breaker.is_some()) {
+        match self.tool(run) {
             Some(tool) => {
                 let tool = tool.name().clone();
                 LiveChange::Send(Command::Breaker { tool, action, by: Initiator::You })
@@ -213,12 +214,9 @@ impl View for ToolsView {
     }
 
     fn command(&self, run: &RunData, action: Action) -> LiveChange {
-        match action {
-            Action::More | Action::Less => self.change_limit(run, action == Action::More),
-            Action::BreakerTrip => self.override_breaker(run, BreakerOverride::Trip),
-            Action::BreakerHold => self.override_breaker(run, BreakerOverride::Hold),
-            Action::BreakerReset => self.override_breaker(run, BreakerOverride::Reset),
-            Action::BreakerDisable => self.override_breaker(run, BreakerOverride::Disable),
+        match (action, breaker_override(action)) {
+            (Action::More | Action::Less, _) => self.change_limit(run, action == Action::More),
+            (_, Some(to)) => self.override_breaker(run, to),
             _ => LiveChange::NotHere,
         }
     }
@@ -232,14 +230,10 @@ impl View for ToolsView {
             Action::More | Action::Less => {
                 Err(format!("{name} has no bulkhead: no limit to change.").into())
             }
-            Action::BreakerTrip
-            | Action::BreakerHold
-            | Action::BreakerReset
-            | Action::BreakerDisable => match limits.breaker {
-                Some(_) => Ok(()),
-                None => Err(format!("{name} has no breaker.").into()),
+            _ => match (breaker_override(action), self.command(run, action)) {
+                (Some(_), LiveChange::Send(command)) => Ok(available(&command, run.world())?),
+                _ => Err(Why::Unsaid),
             },
-            _ => Err(Why::Unsaid),
         }
     }
 
