@@ -104,6 +104,11 @@ pub enum Action {
 }
 
 impl Action {
+    /// The move of the wheel, `by` rows down.
+    pub(crate) fn of_wheel(by: isize) -> Self {
+        if by < 0 { Self::Up } else { Self::Down }
+    }
+
     /// Whether its keys stand for numbers from 1.
     pub(crate) fn is_numbered(self) -> bool {
         matches!(self, Self::Pane(_) | Self::Pick(_))

@@ -177,6 +177,12 @@ pub fn line(area: Rect, nth: u16) -> Rect {
     Rect { y: area.y.saturating_add(nth.min(area.height)), height, ..area }
 }
 
+/// The area below its first `rows` rows.
+pub fn below(area: Rect, rows: u16) -> Rect {
+    let rows = rows.min(area.height);
+    Rect { y: area.y + rows, height: area.height - rows, ..area }
+}
+
 /// The area of each tab in a row of tabs. A tab is a blank, a digit, a blank, the name, a blank.
 pub fn tabs<'a>(row: Rect, names: impl IntoIterator<Item = &'a str>) -> Vec<Rect> {
     let mut x = row.x;

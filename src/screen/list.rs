@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 
 use super::DrawContext;
 use super::action::Action;
+use super::layout::line;
 use super::scroll::{Scroll, WrappingLines};
 use super::text::{Pen, paint};
 use crate::words::glyph::Glyph;
@@ -230,6 +231,42 @@ fn in_view(lines: &impl WrappingLines, line: usize, top: Scroll, height: usize) 
     (line, top.step(isize::try_from(over).unwrap_or(0), lines, height))
 }
 
+/// A list in a pane whose rows stay where they are, with one of them in view: the selected one, or the one that the
+/// run is at.
+#[derive(Clone, Debug)]
+pub struct ListPane {
+    /// The area of the rows.
+    pub area: Rect,
+    /// The rows in view, by index.
+    pub window: Range<usize>,
+    /// How many there are.
+    pub len: usize,
+}
+
+impl ListPane {
+    /// A list in this area, with the row `shown` in view.
+    pub fn new(area: Rect, len: usize, shown: usize) -> Self {
+        let height = usize::from(area.height);
+        let start = window_start(shown, len, height);
+        Self { area, window: start..(start + height).min(len), len }
+    }
+
+    /// The rows in view, each with its area.
+    pub fn rows(&self) -> impl Iterator<Item = (usize, Rect)> {
+        self.window.clone().zip(0..).map(|(row, nth)| (row, line(self.area, nth)))
+    }
+
+    /// The row at a row of the screen.
+    pub fn row_at(&self, y: u16) -> Option<usize> {
+        self.window.clone().nth(usize::from(y.checked_sub(self.area.y)?))
+    }
+
+    /// The rows in view, such as `1-11 of 12`; empty if all are.
+    pub fn range_text(&self) -> String {
+        part_in_view(&self.window, self.len)
+    }
+}
+
 /// The selected row and the first row in view, in a list that grows at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCursor {
@@ -422,6 +459,14 @@ pub(crate) fn mark(cx: &DrawContext, pen: &mut Pen, selected: bool) {
 pub(super) fn mark_or_blank(cx: &DrawContext, pen: &mut Pen, selected: bool) {
     let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
     pen.put(mark, cx.theme.style(StyleRole::Key));
+}
+
+/// The rows in view, such as `1-11 of 12`; empty if all are.
+pub(crate) fn part_in_view(window: &Range<usize>, count: usize) -> String {
+    match window.is_empty() || window.len() >= count {
+        true => String::new(),
+        false => range(window.start, window.len(), count),
+    }
 }
 
 /// The rows in view, such as `1-11 of 12`.

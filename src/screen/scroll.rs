@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 
 use super::DrawContext;
 use super::run::inspector::{GLYPH_COLUMNS, WrappedDocument, text_columns};
+use super::run::pane_text::text_area;
 use super::text::Pen;
 use crate::words::glyph::Glyph;
 use crate::words::measure::wrap;
@@ -79,6 +80,19 @@ impl Scroll {
             }
         }
         at.clamped(lines, height)
+    }
+
+    /// The position after `by` rows in a document that fills a pane.
+    #[must_use]
+    pub fn step_in(self, by: isize, document: &StyledText, pane: Rect) -> Scroll {
+        let area = text_area(pane);
+        let lines = WrappedDocument { document, width: area.width };
+        self.step(by, &lines, usize::from(area.height))
+    }
+
+    /// Back to the start; returns whether it was elsewhere.
+    pub fn reset(&mut self) -> bool {
+        std::mem::take(self) != Scroll::default()
     }
 
     /// This position, or the nearest valid one.

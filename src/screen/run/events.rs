@@ -9,6 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::filter::{ActiveFilter, EventLevel, Filter, FilterStatus, first_line};
+use super::views::follow_note;
 use super::{EventWindow, InputOutcome, RunPage};
 use crate::log::event::World;
 use crate::screen::action::Action;
@@ -412,9 +413,9 @@ pub(crate) fn title(page: &RunPage, cx: &DrawContext, pen: &mut Pen, end: u16, p
     let follow = if page.is_scrubbed() {
         (format!(" {dot} at {}", page.shown_event_count()), StyleRole::Playhead)
     } else if list.follows() {
-        (format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)), StyleRole::Dim)
+        (follow_note(cx, true), StyleRole::Dim)
     } else {
-        (format!(" {dot} G: follow"), StyleRole::Notice)
+        (follow_note(cx, false), StyleRole::Notice)
     };
     if columns(&follow.0) <= usize::from(end.saturating_sub(pen.x())) {
         pen.put(&follow.0, on_border(cx.theme.style(follow.1)));

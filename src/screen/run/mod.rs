@@ -11,7 +11,7 @@ pub mod header;
 pub mod inspector;
 pub mod layout;
 pub mod origin;
-mod pane_text;
+pub(super) mod pane_text;
 mod scrubber;
 mod speech;
 mod timeline;

@@ -36,6 +36,7 @@ use crate::screen::effect::Effect;
 use crate::screen::key_hints::Why;
 use crate::screen::keymap::key_of;
 use crate::screen::theme::StateSign;
+use crate::words::glyph::Glyph;
 use crate::words::styled::StyleRole;
 
 /// The pane that an input is for, and the areas of the page.
@@ -189,6 +190,15 @@ pub trait View: Debug {
     /// The pane that explains why a run was stopped.
     fn advice_pane(&self) -> Pane {
         Pane::Second
+    }
+}
+
+/// Whether a pane follows the run, after its title.
+pub(crate) fn follow_note(cx: &DrawContext, follows: bool) -> String {
+    let dot = cx.glyphs.symbol(Glyph::Dot);
+    match follows {
+        true => format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)),
+        false => format!(" {dot} G: follow"),
     }
 }
 

@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 
 use super::agents::{add_outcome, transcript};
 use super::team::TeamView;
-use super::{PaneAt, PaneTitle, TrackRow, View, pane_title};
+use super::{PaneAt, PaneTitle, TrackRow, View, follow_note, pane_title};
 use crate::base::time::duration_text;
 use crate::log::event::{Elapsed, SpanId};
 use crate::log::facts::observed::{SpanEnd, SpanRole};
@@ -24,7 +24,7 @@ use crate::screen::action::Action;
 use crate::screen::key_hints::Why;
 use crate::screen::layout::line;
 use crate::screen::list;
-use crate::screen::list::{Column, RowCursor, heads, range};
+use crate::screen::list::{Column, RowCursor, heads, part_in_view};
 use crate::screen::run::data::RunData;
 use crate::screen::run::inspector::{InspectTarget, WrappedDocument};
 use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_columns};
@@ -53,7 +53,7 @@ pub struct ObservedView {
     span: Option<SpanId>,
     top: usize,
     folded: BTreeSet<SpanId>,
-    scroll: Option<Scroll>,
+    scroll: Scroll,
     /// The diagram and the transcript.
     team: TeamView,
     tree: RefCell<Arc<SpanTree>>,
@@ -187,7 +187,7 @@ impl ObservedView {
     fn select(&mut self, tree: &SpanTree, cursor: RowCursor) {
         let span = cursor.cursor.and_then(|row| tree.rows.get(row)).map(|row| row.span);
         if self.span != span {
-            self.scroll = None;
+            self.scroll.reset();
         }
         (self.span, self.top) = (span, cursor.top);
     }
@@ -218,12 +218,9 @@ impl ObservedView {
     }
 
     fn scroll_text(&mut self, run: &RunData, area: Option<Rect>, by: isize) {
-        let Some(area) = area.map(text_area) else { return };
-        let document = self.document(run);
-        let lines = WrappedDocument { document: &document, width: area.width };
-        let scroll = self.scroll.unwrap_or_default();
-        let to = scroll.step(by, &lines, usize::from(area.height));
-        self.scroll = (to != Scroll::default()).then_some(to);
+        if let Some(area) = area {
+            self.scroll = self.scroll.step_in(by, &self.document(run), area);
+        }
     }
 
     /// The text of pane 2: the selected span, else the outcome and what the run is made of.
@@ -348,12 +345,12 @@ impl View for ObservedView {
         if with_tool || !any {
             return self.team.clear_selection(with_tool);
         }
-        (self.span, self.scroll, self.top) = (None, None, 0);
+        (self.span, self.scroll, self.top) = (None, Scroll::default(), 0);
         true
     }
 
     fn reset_scroll(&mut self) -> bool {
-        self.scroll.take().is_some()
+        self.scroll.reset()
     }
 
     fn target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
@@ -395,7 +392,7 @@ impl View for ObservedView {
             Pane::First => self.render_spans(data, cx, area, buf),
             Pane::Second => {
                 let text = self.document(data);
-                draw_scrolled(cx, text_area(area), &text, self.scroll.unwrap_or_default(), buf);
+                draw_scrolled(cx, text_area(area), &text, self.scroll, buf);
             }
             Pane::Third => self.team.pane(data, Pane::First, cx, area, buf),
             Pane::Fourth => transcript::render(self.team.lower(), data, cx, area, buf),
@@ -404,20 +401,12 @@ impl View for ObservedView {
     }
 
     fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
-        let dot = cx.glyphs.symbol(Glyph::Dot);
-        let down = cx.glyphs.symbol(Glyph::Down);
         match pane {
             Pane::First => {
                 let (rows, all) = self.in_view(data, inside);
-                let aside = match rows.len() < all {
-                    true => range(rows.start, rows.len(), all),
-                    false => String::new(),
-                };
-                let note = match self.span {
-                    None => format!(" {dot} following {down}"),
-                    Some(_) => format!(" {dot} G: follow"),
-                };
-                PaneTitle { notes: vec![note], aside, ..PaneTitle::plain("Spans") }
+                let aside = part_in_view(&rows, all);
+                let notes = vec![follow_note(cx, self.span.is_none())];
+                PaneTitle { notes, aside, ..PaneTitle::plain("Spans") }
             }
             Pane::Second if self.shows_outcome(data) => {
                 let sign = cx.theme.run(data.shown());

@@ -2,13 +2,11 @@
 //! decided, then the calls and the transcript that all patterns of agents show. The figures are the
 //! model's claim; only the comparison with `min_confidence` uses them.
 
-use std::ops::Range;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::agents::{LowerPanes, add_outcome, agent_sign, calls, transcript};
-use super::{PaneAt, PaneTitle, TrackRow, View, has_swarms, pane_title};
+use super::{PaneAt, PaneTitle, TrackRow, View, follow_note, has_swarms, pane_title};
 use crate::base::name::AgentName;
 use crate::log::event::SpanId;
 use crate::log::facts::router::{FallbackCause, RouteHead};
@@ -17,9 +15,9 @@ use crate::log::world::{RunState, SpanState, World};
 use crate::scenario::patterns::router::{CLASSIFY, ROUTE};
 use crate::screen::action::Action;
 use crate::screen::key_hints::Why;
-use crate::screen::layout::line;
-use crate::screen::list::{Column, heads, range};
-use crate::screen::list::{stepped_index, window_start};
+use crate::screen::layout::{below, line};
+use crate::screen::list::{Column, heads};
+use crate::screen::list::{ListPane, stepped_index};
 use crate::screen::run::data::RunData;
 use crate::screen::run::inspector::{InspectTarget, WrappedDocument};
 use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_columns};
@@ -43,7 +41,8 @@ pub const ROUTES_HEAD: u16 = 1;
 pub struct RouterView {
     /// The selected route; `None`: the decision.
     route: Option<AgentName>,
-    scroll: Option<Scroll>,
+    /// The first row in view of pane 2.
+    scroll: Scroll,
     lower: LowerPanes,
 }
 
@@ -53,31 +52,23 @@ impl RouterView {
         self.route.as_ref()
     }
 
-    /// The first row in view of pane 2.
-    pub fn scroll(&self) -> Scroll {
-        self.scroll.unwrap_or_default()
-    }
-
     /// The call tree and the transcript.
     pub fn lower(&self) -> &LowerPanes {
         &self.lower
     }
 
-    /// The routes in view in an area, by index, and how many there are.
-    pub fn routes_in_view(&self, run: &RunData, area: Rect) -> (Range<usize>, usize) {
-        let rows = usize::from(area.height.saturating_sub(ROUTES_HEAD));
-        let Some(router) = run.shown().router() else { return (0..0, 0) };
+    /// The list of the routes in pane 1.
+    pub fn route_list(&self, router: &Router, area: Rect) -> ListPane {
         let routes = &router.plan.routes;
         let shown = self.route.as_ref().or(router.route().map(|choice| &choice.route));
         let at = shown.and_then(|name| routes.iter().position(|route| route.agent == *name));
-        let first = window_start(at.unwrap_or(0), routes.len(), rows);
-        (first..(first + rows).min(routes.len()), routes.len())
+        ListPane::new(below(area, ROUTES_HEAD), routes.len(), at.unwrap_or(0))
     }
 
     fn select(&mut self, route: Option<AgentName>) {
         if self.route != route {
             self.route = route;
-            self.scroll = None;
+            self.scroll.reset();
         }
     }
 
@@ -94,11 +85,9 @@ impl RouterView {
     }
 
     fn scroll_text(&mut self, run: &RunData, area: Option<Rect>, by: isize) {
-        let Some(area) = area.map(text_area) else { return };
-        let document = document(run, self.route());
-        let lines = WrappedDocument { document: &document, width: area.width };
-        let to = self.scroll().step(by, &lines, usize::from(area.height));
-        self.scroll = (to != Scroll::default()).then_some(to);
+        if let Some(area) = area {
+            self.scroll = self.scroll.step_in(by, &document(run, self.route()), area);
+        }
     }
 }
 
@@ -150,10 +139,7 @@ impl View for RouterView {
 
     fn on_wheel(&mut self, run: &RunData, at: PaneAt<'_>, by: isize) -> bool {
         match (at.pane, at.area()) {
-            (Pane::First, _) => {
-                let action = if by < 0 { Action::Up } else { Action::Down };
-                self.move_among_routes(run, action);
-            }
+            (Pane::First, _) => self.move_among_routes(run, Action::of_wheel(by)),
             (Pane::Second, area) => self.scroll_text(run, area, by),
             (pane, Some(area)) => self.lower.on_wheel(run, pane, area, by),
             (_, None) => {}
@@ -163,18 +149,14 @@ impl View for RouterView {
 
     fn on_click(&mut self, run: &RunData, at: PaneAt<'_>, _col: u16, row: u16) {
         let Some(area) = at.area() else { return };
-        let line = usize::from(row - area.y);
         match at.pane {
             Pane::First => {
-                let (window, _) = self.routes_in_view(run, area);
-                let Some(line) = line.checked_sub(usize::from(ROUTES_HEAD)) else { return };
-                let routes = run.shown().router().map(|router| &router.plan.routes);
-                let route = routes.and_then(|routes| routes.get(window.start + line));
-                if let Some(route) = route.filter(|_| line < window.len()) {
-                    self.select(Some(route.agent.clone()));
+                let Some(router) = run.shown().router() else { return };
+                if let Some(at) = self.route_list(router, area).row_at(row) {
+                    self.select(router.plan.routes.get(at).map(|route| route.agent.clone()));
                 }
             }
-            pane => self.lower.on_click(run, pane, area, line),
+            pane => self.lower.on_click(run, pane, area, usize::from(row - area.y)),
         }
     }
 
@@ -189,7 +171,7 @@ impl View for RouterView {
     }
 
     fn reset_scroll(&mut self) -> bool {
-        self.scroll.take().is_some()
+        self.scroll.reset()
     }
 
     fn target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
@@ -226,7 +208,7 @@ impl View for RouterView {
             Pane::First => render_routes(self, data, cx, area, buf),
             Pane::Second => {
                 let text = document(data, self.route());
-                draw_scrolled(cx, text_area(area), &text, self.scroll(), buf);
+                draw_scrolled(cx, text_area(area), &text, self.scroll, buf);
             }
             Pane::Third => calls::render(self.lower(), data, cx, area, buf),
             Pane::Fourth => transcript::render(self.lower(), data, cx, area, buf),
@@ -242,23 +224,13 @@ impl View for RouterView {
             }
             _ => PaneTitle::plain(pane_title(self.titles(), pane)),
         };
-        let in_view = match pane {
-            Pane::First => Some(self.routes_in_view(data, inside)),
-            Pane::Third => self.lower().calls_in_view(data, inside),
-            Pane::Second | Pane::Fourth | Pane::Events => None,
-        };
-        let aside = match in_view {
-            Some((rows, all)) if !rows.is_empty() && rows.len() < all => {
-                range(rows.start, rows.len(), all)
-            }
+        let aside = match (pane, data.shown().router()) {
+            (Pane::First, Some(router)) => self.route_list(router, inside).range_text(),
+            (Pane::Third, _) => self.lower().calls_in_view(data, inside),
             _ => String::new(),
         };
-        let dot = cx.glyphs.symbol(Glyph::Dot);
         let notes = match pane {
-            Pane::Fourth if self.lower().follows_transcript() => {
-                vec![format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down))]
-            }
-            Pane::Fourth => vec![format!(" {dot} G: follow")],
+            Pane::Fourth => vec![follow_note(cx, self.lower().follows_transcript())],
             _ => Vec::new(),
         };
         PaneTitle { notes, aside, ..title }
@@ -435,16 +407,14 @@ fn render_routes(
             Column::rest("state"),
         ],
     );
-    let (window, _) = view.routes_in_view(data, area);
-    let first = window.start;
-    for (nth, route) in router.plan.routes.iter().enumerate().skip(first).take(window.len()) {
-        let here = line(area, ROUTES_HEAD + (nth - first) as u16);
+    let list = view.route_list(router, area);
+    for (at, here) in list.rows() {
+        let Some(route) = router.plan.routes.get(at) else { break };
         let selected = view.route() == Some(&route.agent);
         let mut pen = list::row(cx, here, selected, buf);
         route_row(cx, world, router, route, &mut pen, widths);
     }
-    let below = ROUTES_HEAD + window.len() as u16;
-    strangers(cx, router, Rect { y: area.y + below, height: area.height - below, ..area }, buf);
+    strangers(cx, router, below(list.area, list.window.len() as u16), buf);
 }
 
 fn route_row(

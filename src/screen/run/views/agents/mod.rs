@@ -23,7 +23,7 @@ use crate::log::world::World;
 use crate::log::world::agents::{AgentRow, AgentState, AgentsFold};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
-use crate::screen::list::{ListCursor, RowCursor};
+use crate::screen::list::{ListCursor, RowCursor, part_in_view};
 use crate::screen::run::data::RunData;
 use crate::screen::run::inspector::InspectTarget;
 use crate::screen::run::layout::Pane;
@@ -144,8 +144,7 @@ impl LowerPanes {
                 let Some(tree) = call_tree(run, &self.closed) else { return };
                 let height = calls_height(&tree, height);
                 let rows = self.call_cursor(&tree).after_wheel(by, tree.len(), height);
-                let call = rows.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
-                self.call = call;
+                self.call = rows.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
                 self.calls_top = rows.top;
             }
             Pane::Fourth => {
@@ -212,10 +211,10 @@ impl LowerPanes {
         Transcript::of_run(run, 80)?.text_of_line(line)
     }
 
-    /// The rows of the call tree in view in an area, and how many there are.
-    pub fn calls_in_view(&self, run: &RunData, area: Rect) -> Option<(Range<usize>, usize)> {
-        let tree = call_tree(run, &self.closed)?;
-        Some((self.call_rows(&tree, usize::from(area.height)).rows, tree.len()))
+    /// The rows of the call tree in view in an area, such as `1-11 of 12`; empty if all are.
+    pub fn calls_in_view(&self, run: &RunData, area: Rect) -> String {
+        let Some(tree) = call_tree(run, &self.closed) else { return String::new() };
+        part_in_view(&self.call_rows(&tree, usize::from(area.height)).rows, tree.len())
     }
 
     fn call_cursor(&self, tree: &CallTree<'_>) -> RowCursor {
@@ -248,8 +247,7 @@ impl LowerPanes {
             }
             action => {
                 let moved = rows.after_action(action, tree.len(), calls_height(&tree, height));
-                let call = moved.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
-                self.call = call;
+                self.call = moved.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
                 self.calls_top = moved.top;
             }
         }

@@ -13,8 +13,8 @@ use crate::log::facts::collaboration::CollaborationPlan;
 use crate::log::world::World;
 use crate::log::world::collaboration::{Collaboration, RoundSeat, SeatState};
 use crate::screen::layout::line;
-use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
+use crate::screen::run::layout::Pane;
 use crate::screen::text::Pen;
 use crate::screen::theme::StateSign;
 use crate::screen::{DrawContext, list};
@@ -33,23 +33,16 @@ pub(crate) fn render(
     let world = data.shown();
     let Some(table) = world.collaboration() else { return };
     let plan = &*table.plan;
-    let rows = area.height.saturating_sub(1);
-    let finalize = u16::from(table.finalize.is_some());
-    let seat_rows = rows.saturating_sub(finalize);
-    let seats = plan.sequence.len();
-    let first = window_start(view.selected_seat(data), seats, usize::from(seat_rows));
+    let list = view.seat_list(data, Pane::Fourth, area);
     let name = names(plan).clamp(12, (area.width / 3).max(12));
-    let mut nth = 0;
-    while nth < seat_rows {
-        let index = first + usize::from(nth);
+    for (index, at) in list.rows() {
         let Some(role) = plan.sequence.get(index) else { break };
-        let at = line(area, nth);
         let selected = view.selection() == Selection::Seat(index);
         let mut pen = list::row_or_blank(cx, at, selected, buf);
         seat(data, cx, &mut pen, world, table, plan, index, role.as_str(), name);
-        nth += 1;
     }
-    if let Some(call) = table.finalize.filter(|_| nth < rows) {
+    let nth = list.window.len() as u16;
+    if let Some(call) = table.finalize.filter(|_| nth + 1 < area.height) {
         let at = line(area, nth);
         let selected = view.selection() == Selection::Finalize;
         let mut pen = list::row_or_blank(cx, at, selected, buf);

@@ -21,7 +21,8 @@ use crate::log::world::RunState;
 use crate::log::world::collaboration::{Collaboration, Round, SeatState};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
-use crate::screen::list::{stepped_index, window_start};
+use crate::screen::layout::below;
+use crate::screen::list::{ListPane, stepped_index, window_start};
 use crate::screen::run::data::RunData;
 use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns};
 use crate::screen::run::pane_text::{TextPane, rows_scrolled};
@@ -101,6 +102,18 @@ impl CollaborationView {
             SeatSubject::Seat { seat, .. } => seat,
             _ => 0,
         }
+    }
+
+    /// The list of the seats in pane 3, below the rounds, or in pane 4, above the brief and the budgets.
+    fn seat_list(&self, run: &RunData, pane: Pane, area: Rect) -> ListPane {
+        let table = run.shown().collaboration();
+        let has_brief = table.is_some_and(|table| table.finalize.is_some());
+        let area = match pane {
+            Pane::Third => below(area, 1),
+            _ => Rect { height: area.height.saturating_sub(1 + u16::from(has_brief)), ..area },
+        };
+        let seats = table.map_or(0, |table| table.plan.sequence.len());
+        ListPane::new(area, seats, self.selected_seat(run))
     }
 
     pub fn text_pane<'a>(&self, run: &'a RunData) -> TextPane<'a> {
@@ -201,20 +214,14 @@ impl View for CollaborationView {
 
     fn on_click(&mut self, run: &RunData, at: PaneAt<'_>, col: u16, row: u16) {
         let Some(area) = at.area() else { return };
-        let seats = run.shown().collaboration().map_or(0, |table| table.plan.sequence.len());
-        let first = |rows: u16| window_start(self.selected_seat(run), seats, usize::from(rows));
         let seat = match at.pane {
             Pane::First => {
                 let off = run.shown().collaboration().map(off_seats).unwrap_or_default();
-                let first = first(table::seats_in_list(area, &off));
+                let rows = usize::from(table::seats_in_list(area, &off));
+                let first = window_start(self.selected_seat(run), off.len(), rows);
                 table::seat_at(area, &off, first, col, row)
             }
-            Pane::Third | Pane::Fourth => {
-                let head = usize::from(at.pane == Pane::Third);
-                let first = first(area.height.saturating_sub(1));
-                let line = usize::from(row - area.y).checked_sub(head);
-                line.map(|line| first + line).filter(|seat| *seat < seats)
-            }
+            Pane::Third | Pane::Fourth => self.seat_list(run, at.pane, area).row_at(row),
             Pane::Second | Pane::Events => None,
         };
         if let Some(seat) = seat {

@@ -8,8 +8,8 @@ use super::seat::{names, put_name, seat_sign, state_sign};
 use super::{CollaborationView, STANCE, Selection};
 use crate::log::world::collaboration::{Collaboration, RoundSeat, SeatState};
 use crate::screen::layout::line;
-use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
+use crate::screen::run::layout::Pane;
 use crate::screen::text::Pen;
 use crate::screen::{DrawContext, list};
 use crate::words::format;
@@ -61,13 +61,9 @@ pub(crate) fn render(
         pen.glyph(Glyph::Right, theme.style(StyleRole::Key));
     }
 
-    let rows = area.height.saturating_sub(1);
-    let seats = plan.sequence.len();
-    let first = window_start(view.selected_seat(data), seats, usize::from(rows));
-    for nth in 0..rows {
-        let index = first + usize::from(nth);
+    let list = view.seat_list(data, Pane::Third, area);
+    for (index, at) in list.rows() {
         let Some(role) = plan.sequence.get(index) else { break };
-        let at = line(area, nth + 1);
         let selected = view.selection() == Selection::Seat(index);
         let mut pen = list::row_or_blank(cx, at, selected, buf);
         let seat = table.current().and_then(|round| round.seats.get(index));
@@ -84,10 +80,7 @@ pub(crate) fn render(
             pen.advance_to(end);
         }
     }
-    if seats > usize::from(rows) && rows > 0 {
-        let text = list::range(first, usize::from(rows), seats);
-        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&text, head, dim);
-    }
+    Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&list.range_text(), head, dim);
 }
 
 /// The first of `fit` rounds in view, such that `shown` and, if possible, its successor are in

@@ -24,13 +24,12 @@ use crate::log::world::{Projection, RunState, World};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
 use crate::screen::key_hints::Why;
-use crate::screen::list::{moved_index, stepped_index, window_start};
+use crate::screen::layout::below;
+use crate::screen::list::{ListPane, moved_index, stepped_index};
 use crate::screen::run::data::RunData;
-use crate::screen::run::inspector::WrappedDocument;
 use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_columns};
 use crate::screen::run::pane_text::{
     MAX_ROWS, PaneText, RowShares, TextPane, call_text, outcome_text, rows_scrolled, run_text,
-    text_area,
 };
 use crate::screen::scroll::Scroll;
 use crate::screen::text::Pen;
@@ -139,12 +138,16 @@ impl OrchestratorView {
             self.scroll = self.text_pane(run).scrolled(by, area);
             return;
         }
-        let area = text_area(area);
         // The document as of its last event: a countdown in it must not move lines.
         let document = task_document(run, self.subject(run), run.shown().progress.at);
-        let lines = WrappedDocument { document: &document, width: area.width };
-        let to = self.scroll.unwrap_or_default().step(by, &lines, usize::from(area.height));
+        let to = self.scroll.unwrap_or_default().step_in(by, &document, area);
         self.scroll = (to != Scroll::default()).then_some(to);
+    }
+
+    /// The rows of the waterfall in pane 1.
+    pub(super) fn waterfall_list(&self, run: &RunData, tasks: usize, area: Rect) -> ListPane {
+        let shown = self.shown_row(run).index(tasks);
+        ListPane::new(below(area, waterfall::HEAD), WaterfallRow::count(tasks), shown)
     }
 
     fn move_in_waterfall(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {
@@ -217,9 +220,8 @@ impl View for OrchestratorView {
         match at.pane {
             Pane::Second => self.scroll_details(run, at, by),
             Pane::First | Pane::Third => {
-                let action = if by < 0 { Action::Up } else { Action::Down };
                 for _ in 0..by.unsigned_abs() {
-                    self.move_in_waterfall(run, at, action);
+                    self.move_in_waterfall(run, at, Action::of_wheel(by));
                 }
             }
             Pane::Fourth | Pane::Events => return false,
@@ -229,25 +231,19 @@ impl View for OrchestratorView {
 
     fn on_click(&mut self, run: &RunData, at: PaneAt<'_>, _col: u16, row: u16) {
         let Some(area) = at.area() else { return };
-        let line = usize::from(row - area.y);
         match at.pane {
             Pane::First => {
                 let tasks = run.shown().orchestrator().map_or(0, |it| it.tasks.len());
-                let rows = area.height.saturating_sub(waterfall::HEAD);
-                let (shown, count) = (self.shown_row(run).index(tasks), WaterfallRow::count(tasks));
-                let top = window_start(shown, count, usize::from(rows));
-                if let Some(row) = line
-                    .checked_sub(usize::from(waterfall::HEAD))
-                    .and_then(|line| WaterfallRow::from_index(top + line, tasks))
-                {
-                    self.select_row(Some(row));
+                if let Some(at) = self.waterfall_list(run, tasks, area).row_at(row) {
+                    self.select_row(WaterfallRow::from_index(at, tasks));
                 }
             }
             Pane::Third => {
                 let (results, shown) = (RunResults::of(run), self.shown_result(run));
                 let width = fields_width(area.width);
                 let rows = result_rows(&results, shown, width, usize::from(area.height));
-                if let Some((_, ResultEntry::Task(task, ..), _)) = rows.get(line) {
+                let clicked = rows.get(usize::from(row - area.y));
+                if let Some((_, ResultEntry::Task(task, ..), _)) = clicked {
                     self.select_row(Some(WaterfallRow::Task(*task)));
                 }
             }

@@ -17,7 +17,6 @@ use crate::log::world::orchestrator::{AttemptEnd, Orchestrator, TaskState};
 use crate::log::world::{SpanKind, SpanState, World};
 use crate::scenario::spec::script::ScriptStep;
 use crate::screen::layout::line;
-use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
 use crate::screen::text::Pen;
 use crate::screen::{DrawContext, list};
@@ -265,24 +264,15 @@ pub(crate) fn render(
     if places.axis.width >= MIN_AXIS {
         head(cx, area, &places, axis, buf);
     }
-    let rows = usize::from(area.height.saturating_sub(HEAD));
     let tasks = orchestrator.tasks.len();
-    let count = WaterfallRow::count(tasks);
-    let top = window_start(view.shown_row(data).index(tasks), count, rows);
-    for nth in 0..rows {
-        let Some(row) = WaterfallRow::from_index(top + nth, tasks) else { break };
-        let at = line(area, HEAD + nth as u16);
+    let list = view.waterfall_list(data, tasks, area);
+    for (index, at) in list.rows() {
+        let Some(row) = WaterfallRow::from_index(index, tasks) else { break };
         one_row(view, data, cx, at, row, &places, axis, now, buf);
     }
-    if count > rows && rows > 0 {
-        let text = list::range(top, rows, count);
-        let width = places.axis.x - area.x;
-        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(
-            &text,
-            width.saturating_sub(1),
-            cx.theme.style(StyleRole::Dim),
-        );
-    }
+    let width = places.axis.x.saturating_sub(area.x + 1);
+    let dim = cx.theme.style(StyleRole::Dim);
+    Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&list.range_text(), width, dim);
 }
 
 /// Draws the times along the axis.

@@ -9,8 +9,6 @@ mod page;
 mod sources;
 mod steps;
 
-use std::ops::Range;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -21,7 +19,7 @@ use self::notes::{Notes, note_items};
 use self::page as page_pane;
 use self::page::PageLayout;
 use self::sources::source_parts;
-use super::{Jumped, PaneAt, PaneTitle, TrackRow, View, pane_title};
+use super::{Jumped, PaneAt, PaneTitle, TrackRow, View, follow_note, pane_title};
 use crate::log::event::SpanId;
 use crate::log::event::id::SourceNo;
 use crate::log::facts::research::NoteId;
@@ -30,8 +28,7 @@ use crate::scenario::spec::script::ScriptStep;
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
 use crate::screen::key_hints::Why;
-use crate::screen::list::window_start;
-use crate::screen::list::{ListCursor, range};
+use crate::screen::list::{ListCursor, ListPane};
 use crate::screen::run::data::RunData;
 use crate::screen::run::inspector::InspectTarget;
 use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns};
@@ -119,14 +116,13 @@ impl ResearchView {
         }
     }
 
-    /// The sources in view in a window of this height, and the one that the operator selected.
-    pub fn source_rows(&self, run: &RunData, height: usize) -> (Range<usize>, Option<usize>) {
-        let Some(research) = run.shown().research() else { return (0..0, None) };
-        let len = research.sources.len();
+    /// The list of the sources in pane 1, and the one that the operator selected.
+    pub fn source_list(&self, run: &RunData, area: Rect) -> (ListPane, Option<usize>) {
+        let len = run.shown().research().map_or(0, |research| research.sources.len());
         let at = self.page_source(run).and_then(SourceNo::index);
-        let start = window_start(at.unwrap_or(0), len, height);
         let by_hand = self.about != PageSubject::Follow;
-        (start..(start + height).min(len), at.filter(|_| by_hand))
+        let list = ListPane::new(source_parts(area).rows, len, at.unwrap_or(0));
+        (list, at.filter(|_| by_hand))
     }
 
     /// The layout of the page that is shown, and its text.
@@ -395,26 +391,14 @@ pub(crate) fn follows(view: &ResearchView, data: &RunData, cx: &DrawContext, pan
     if !live || pane == Pane::Second {
         return String::new();
     }
-    let dot = cx.glyphs.symbol(Glyph::Dot);
-    match view.follows(pane) {
-        true => format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)),
-        false => format!(" {dot} G: follow"),
-    }
+    follow_note(cx, view.follows(pane))
 }
 
 /// The end of a pane's title: the range of rows in view if they do not all fit, and totals.
 pub(crate) fn aside(view: &ResearchView, data: &RunData, pane: Pane, area: Rect) -> String {
     let Some(research) = data.shown().research() else { return String::new() };
     match pane {
-        Pane::First => {
-            let rows = source_parts(area).rows;
-            let (window, _) = view.source_rows(data, usize::from(rows.height));
-            let all = research.sources.len();
-            if window.is_empty() || window.len() >= all {
-                return String::new();
-            }
-            range(window.start, window.len(), all)
-        }
+        Pane::First => view.source_list(data, area).0.range_text(),
         Pane::Third => match answer_items(data) {
             Some(_) if research.sentences.is_empty() => String::new(),
             Some(_) => {

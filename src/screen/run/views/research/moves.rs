@@ -114,7 +114,7 @@ impl ResearchView {
 
     /// Scrolls a pane of research with the wheel.
     pub(crate) fn wheel(&mut self, run: &RunData, pane: Pane, by: isize, areas: &Areas) {
-        let action = if by < 0 { Action::Up } else { Action::Down };
+        let action = Action::of_wheel(by);
         match pane {
             Pane::First => self.move_among_sources(run, action, areas),
             Pane::Second => {
@@ -133,12 +133,8 @@ impl ResearchView {
     pub(crate) fn click(&mut self, run: &RunData, at: PaneAt<'_>, area: Rect, row: u16) {
         match at.pane {
             Pane::First => {
-                let rows = source_parts(area).rows;
-                let (window, _) = self.source_rows(run, usize::from(rows.height));
-                let Some(line) = row.checked_sub(rows.y).map(usize::from) else { return };
-                if line < window.len() {
-                    let no = SourceNo::from_index(window.start + line);
-                    self.set_subject(PageSubject::Source(no));
+                if let Some(at) = self.source_list(run, area).0.row_at(row) {
+                    self.set_subject(PageSubject::Source(SourceNo::from_index(at)));
                 }
             }
             Pane::Third | Pane::Fourth => {

@@ -147,10 +147,9 @@ pub(crate) fn render(
     }
     let places = SourceColumns::for_width(area.width);
     head(cx, parts.head, places, buf);
-    let (window, selected) = view.source_rows(data, usize::from(parts.rows.height));
-    for (nth, at) in window.enumerate() {
+    let (list, selected) = view.source_list(data, area);
+    for (at, here) in list.rows() {
         let Some(row) = research.sources.get(at) else { break };
-        let here = line(parts.rows, nth as u16);
         source_row(cx, here, row, plan, selected == Some(at), places, buf);
     }
 }

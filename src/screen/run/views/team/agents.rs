@@ -1,8 +1,6 @@
 //! Pane 2 of a team while it works: a row for each agent, and below them the limits of the swarm
 //! and the size of the context.
 
-use std::ops::Range;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -12,8 +10,7 @@ use crate::base::time;
 use crate::log::facts::agents::{AgentsPlan, LoopGuard};
 use crate::log::world::agents::{AgentRow, AgentsFold};
 use crate::screen::layout::line;
-use crate::screen::list::Column;
-use crate::screen::list::window_start;
+use crate::screen::list::{Column, ListPane};
 use crate::screen::run::data::RunData;
 use crate::screen::run::views::agents::{
     MODEL, agent_sign, agents_in_picture, is_active_agent, is_on_bench, names, put_model, time_held,
@@ -31,9 +28,7 @@ pub const AGENTS_HEAD: u16 = 1;
 /// The list of the agents, and the totals below it.
 #[derive(Clone, Debug)]
 pub struct AgentList {
-    /// The agents in view, by index.
-    pub rows: Range<usize>,
-    pub count: usize,
+    pub agents: ListPane,
     pub totals: Rect,
 }
 
@@ -52,18 +47,19 @@ impl AgentList {
             room => room.saturating_sub(1),
         };
         let below = totals + u16::from(totals > 0);
-        let rows = usize::from(area.height.saturating_sub(AGENTS_HEAD + below));
+        let rows = Rect {
+            y: area.y + AGENTS_HEAD,
+            height: area.height.saturating_sub(AGENTS_HEAD + below),
+            ..area
+        };
         let at = selected.and_then(|name| agents_in_picture(plan).position(|it| it == name));
-        let first = window_start(at.unwrap_or(0), count, rows);
         let totals = Rect { y: area.bottom() - totals, height: totals, ..area };
-        Self { rows: first..(first + rows).min(count), count, totals }
+        Self { agents: ListPane::new(rows, count, at.unwrap_or(0)), totals }
     }
 
-    /// The agent in a row of the area, from its top.
-    pub fn agent_at<'p>(&self, plan: &'p AgentsPlan, row: u16) -> Option<&'p AgentName> {
-        let row = usize::from(row.checked_sub(AGENTS_HEAD)?);
-        let at = self.rows.start.checked_add(row).filter(|at| self.rows.contains(at))?;
-        agents_in_picture(plan).nth(at)
+    /// The agent at a row of the screen.
+    pub fn agent_at<'p>(&self, plan: &'p AgentsPlan, y: u16) -> Option<&'p AgentName> {
+        agents_in_picture(plan).nth(self.agents.row_at(y)?)
     }
 }
 
@@ -116,8 +112,8 @@ pub(crate) fn render(
     ];
     list::heads(cx, Pen::new(buf, line(area, 0), cx.glyphs).space(3), &heads);
     let now = data.drawn_to(cx.now);
-    for (nth, row) in all.iter().skip(list.rows.start).take(list.rows.len()).enumerate() {
-        let here = line(area, AGENTS_HEAD + nth as u16);
+    for (at, here) in list.agents.rows() {
+        let Some(row) = all.get(at) else { break };
         let chosen = view.selected_agent() == Some(&row.name);
         let mut pen = list::row_or_blank(cx, here, chosen, buf);
         let sign = agent_sign(cx, world, row);

@@ -14,7 +14,7 @@ use ratatui::layout::Rect;
 use self::agents::AgentList;
 use self::sequence::{Diagram, Sequence, SequenceRow, hop_sign, question_sign, question_words};
 use super::agents::{LowerPanes, add_outcome, agents_in_picture, calls, transcript};
-use super::{PaneAt, PaneTitle, TrackRow, View, has_swarms, pane_title};
+use super::{PaneAt, PaneTitle, TrackRow, View, follow_note, has_swarms, pane_title};
 use crate::base::name::AgentName;
 use crate::base::time;
 use crate::log::event::SpanId;
@@ -25,7 +25,7 @@ use crate::log::world::{RunState, World};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
 use crate::screen::key_hints::Why;
-use crate::screen::list::{RowCursor, range, stepped_index};
+use crate::screen::list::{RowCursor, part_in_view, stepped_index};
 use crate::screen::run::data::RunData;
 use crate::screen::run::inspector::{InspectTarget, WrappedDocument};
 use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_columns};
@@ -44,7 +44,7 @@ pub struct TeamView {
     pub(crate) agent: Option<AgentName>,
     pub(crate) hops: RowCursor,
     /// The first row in view of the text in pane 2.
-    scroll: Option<Scroll>,
+    scroll: Scroll,
     pub(crate) lower: LowerPanes,
 }
 
@@ -66,11 +66,6 @@ impl TeamView {
         self.hops.cursor.is_none()
     }
 
-    /// The first row in view of the text in pane 2.
-    pub fn scroll(&self) -> Scroll {
-        self.scroll.unwrap_or_default()
-    }
-
     /// The call tree and the transcript.
     pub fn lower(&self) -> &LowerPanes {
         &self.lower
@@ -78,7 +73,7 @@ impl TeamView {
 
     fn select_agent(&mut self, agent: Option<AgentName>) {
         self.agent = agent;
-        self.scroll = None;
+        self.scroll.reset();
     }
 
     fn select_hops(&mut self, hops: RowCursor) {
@@ -106,12 +101,9 @@ impl TeamView {
     }
 
     fn scroll_text(&mut self, run: &RunData, area: Option<Rect>, by: isize) {
-        let (Some(area), Some(document)) = (area.map(text_area), self.document(run)) else {
-            return;
-        };
-        let lines = WrappedDocument { document: &document, width: area.width };
-        let to = self.scroll().step(by, &lines, usize::from(area.height));
-        self.scroll = (to != Scroll::default()).then_some(to);
+        if let Some((area, document)) = area.zip(self.document(run)) {
+            self.scroll = self.scroll.step_in(by, &document, area);
+        }
     }
 }
 
@@ -182,10 +174,7 @@ impl View for TeamView {
             Pane::Second if self.document(run).is_some() => {
                 self.scroll_text(run, Some(area), by);
             }
-            Pane::Second => {
-                let action = if by < 0 { Action::Up } else { Action::Down };
-                self.move_among_agents(run, action);
-            }
+            Pane::Second => self.move_among_agents(run, Action::of_wheel(by)),
             Pane::Third | Pane::Fourth => self.lower.on_wheel(run, at.pane, area, by),
             Pane::Events => {}
         }
@@ -194,7 +183,6 @@ impl View for TeamView {
 
     fn on_click(&mut self, run: &RunData, at: PaneAt<'_>, col: u16, row: u16) {
         let (pane, Some(area)) = (at.pane, at.area()) else { return };
-        let line = row - area.y;
         match pane {
             Pane::First => {
                 let Some(diagram) = Diagram::of(run, area) else { return };
@@ -212,11 +200,13 @@ impl View for TeamView {
             Pane::Second if self.document(run).is_none() => {
                 let Some(team) = run.shown().agents() else { return };
                 let list = AgentList::of(&team.plan, self.selected_agent(), area);
-                if let Some(agent) = list.agent_at(&team.plan, line) {
+                if let Some(agent) = list.agent_at(&team.plan, row) {
                     self.select_agent(Some(agent.clone()));
                 }
             }
-            Pane::Third | Pane::Fourth => self.lower.on_click(run, pane, area, usize::from(line)),
+            Pane::Third | Pane::Fourth => {
+                self.lower.on_click(run, pane, area, usize::from(row - area.y));
+            }
             Pane::Second | Pane::Events => {}
         }
     }
@@ -233,7 +223,7 @@ impl View for TeamView {
     }
 
     fn reset_scroll(&mut self) -> bool {
-        self.scroll.take().is_some()
+        self.scroll.reset()
     }
 
     fn target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
@@ -281,7 +271,7 @@ impl View for TeamView {
         match pane {
             Pane::First => sequence::render(self, data, cx, area, buf),
             Pane::Second => match self.document(data) {
-                Some(text) => draw_scrolled(cx, text_area(area), &text, self.scroll(), buf),
+                Some(text) => draw_scrolled(cx, text_area(area), &text, self.scroll, buf),
                 None => agents::render(self, data, cx, area, buf),
             },
             Pane::Third => calls::render(self.lower(), data, cx, area, buf),
@@ -553,37 +543,28 @@ pub(crate) fn follows(view: &TeamView, data: &RunData, cx: &DrawContext, pane: P
         Pane::Fourth => view.lower().follows_transcript(),
         _ => return String::new(),
     };
-    let dot = cx.glyphs.symbol(Glyph::Dot);
-    match follows {
-        _ if data.shown().agents().is_none() => String::new(),
-        true => format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)),
-        false => format!(" {dot} G: follow"),
+    match data.shown().agents() {
+        Some(_) => follow_note(cx, follows),
+        None => String::new(),
     }
 }
 
 /// The range of rows in view, such as `1-11 of 12`; empty if all fit.
 fn rows_in_view(view: &TeamView, data: &RunData, pane: Pane, area: Rect) -> String {
     let Some(team) = data.shown().agents() else { return String::new() };
-    let (window, all) = match pane {
+    match pane {
         Pane::First => {
             let (Some(diagram), Some(sequence)) = (Diagram::of(data, area), Sequence::of(data))
             else {
                 return String::new();
             };
-            (view.hop_rows(data, usize::from(diagram.rows.height)).0, sequence.len())
+            let (window, _) = view.hop_rows(data, usize::from(diagram.rows.height));
+            part_in_view(&window, sequence.len())
         }
         Pane::Second if matches!(view.subject(data), TeamSubject::Agents) => {
-            let list = AgentList::of(&team.plan, view.selected_agent(), area);
-            (list.rows, list.count)
+            AgentList::of(&team.plan, view.selected_agent(), area).agents.range_text()
         }
-        Pane::Third => match view.lower().calls_in_view(data, area) {
-            Some(found) => found,
-            None => return String::new(),
-        },
-        _ => return String::new(),
-    };
-    if window.is_empty() || window.len() >= all {
-        return String::new();
+        Pane::Third => view.lower().calls_in_view(data, area),
+        _ => String::new(),
     }
-    range(window.start, window.len(), all)
 }

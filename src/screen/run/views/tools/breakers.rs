@@ -14,8 +14,7 @@ use crate::log::world::tool_row::{CallMark, MARKS, ToolRow};
 use crate::log::world::tools::{LoadAgent, ToolLoad};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
-use crate::screen::layout::line;
-use crate::screen::list::window_start;
+use crate::screen::layout::{below, line};
 use crate::screen::list::{Column, row_style};
 use crate::screen::run::data::RunData;
 use crate::screen::text::Pen;
@@ -140,28 +139,21 @@ pub(crate) fn render(
     }
     let places = BreakerColumns::for_width(area.width, tools);
     head(cx, line(area, 0), &places, buf);
-    let rows = usize::from(area.height.saturating_sub(1));
-    let first = window_start(view.tool_at(data).unwrap_or(0), tools.len(), rows);
-    let mut nth = 1;
-    for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {
+    let list = view.tool_list(data, below(area, 1));
+    for (at, here) in list.rows() {
+        let Some(tool) = tools.get(at) else { break };
         let selected = view.tool_at(data) == Some(at);
-        let here = line(area, nth);
         row_style(cx, here, selected && view.tool_is_selected(), buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);
         one_tool(data, cx, &mut pen, tool, &places, selected);
-        nth += 1;
     }
-    if tools.len() > rows && rows > 0 {
-        let text = list::range(first, rows, tools.len());
-        let width = (3 + places.name).saturating_sub(1);
-        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&text, width, dim);
-    }
-    let y = area.y + nth;
-    below(view, data, cx, Rect { y, height: area.height.saturating_sub(nth), ..area }, buf);
+    let width = (3 + places.name).saturating_sub(1);
+    Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&list.range_text(), width, dim);
+    draw_below(view, data, cx, below(list.area, list.window.len() as u16), buf);
 }
 
 /// Draws the part below the table: the agents, the selected tool over time, a legend of the marks.
-fn below(view: &ToolsView, data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+fn draw_below(view: &ToolsView, data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let mut area = area;
     if area.height >= 2 {
         area.height -= 1;

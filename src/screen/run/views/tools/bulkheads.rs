@@ -12,8 +12,7 @@ use super::{ToolsView, listed_tools};
 use crate::base::time;
 use crate::log::world::Projection;
 use crate::log::world::tool_row::ToolRow;
-use crate::screen::layout::line;
-use crate::screen::list::window_start;
+use crate::screen::layout::{below, line};
 use crate::screen::list::{Column, row_style};
 use crate::screen::run::data::RunData;
 use crate::screen::text::Pen;
@@ -73,15 +72,12 @@ pub(crate) fn render(
         Column::rest("waited"),
     ];
     list::heads(cx, pen.space(3), &heads);
-    let rows = usize::from(area.height.saturating_sub(nth));
-    let first = window_start(view.tool_at(data).unwrap_or(0), tools.len(), rows);
-    for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {
+    for (at, here) in view.tool_list(data, below(area, nth)).rows() {
+        let Some(tool) = tools.get(at) else { break };
         let selected = view.tool_at(data) == Some(at) && view.tool_is_selected();
-        let here = line(area, nth);
         row_style(cx, here, selected, buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);
         one_tool(cx, &mut pen, (tool, world.progress.is_live()), name, most, selected);
-        nth += 1;
     }
 }
 

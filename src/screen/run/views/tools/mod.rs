@@ -27,7 +27,8 @@ use crate::log::world::tool_row::{ToolRow, ToolTally};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
 use crate::screen::key_hints::Why;
-use crate::screen::list::{stepped_index, window_start};
+use crate::screen::layout::below;
+use crate::screen::list::{ListPane, stepped_index};
 use crate::screen::run::copy::tool_text;
 use crate::screen::run::data::RunData;
 use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns};
@@ -65,6 +66,12 @@ impl ToolsView {
         let selected = named.and_then(|name| rows.iter().position(|row| row.name() == name));
         let first = || rows.iter().position(|row| row.name().as_str() != "llm");
         selected.or_else(first).or_else(|| (!rows.is_empty()).then_some(0))
+    }
+
+    /// The list of the tools in the area of its rows.
+    pub(super) fn tool_list(&self, run: &RunData, area: Rect) -> ListPane {
+        let tools = listed_tools(run.shown()).len();
+        ListPane::new(area, tools, self.tool_at(run).unwrap_or(0))
     }
 
     /// Whether the operator selected a tool.
@@ -179,11 +186,8 @@ impl View for ToolsView {
         // Above the rows of pane 3 there are the call slots too, where the run has them.
         let load = run.shown().projection().and_then(Projection::tool_load);
         let above = 1 + u16::from(at.pane == Pane::Third && load.is_some());
-        let rows = usize::from(area.height.saturating_sub(above));
-        let count = listed_tools(run.shown()).len();
-        let top = window_start(self.tool_at(run).unwrap_or(0), count, rows);
-        if let Some(line) = usize::from(row - area.y).checked_sub(above.into()) {
-            self.select_tool(run, top + line);
+        if let Some(tool) = self.tool_list(run, below(area, above)).row_at(row) {
+            self.select_tool(run, tool);
         }
     }
 
