@@ -360,7 +360,7 @@ fn fill<'a>(
     }
 }
 
-/// The words for how a run begins, pauses, goes on and ends, and for what people change in it.
+/// The words for how a run begins, pauses, continues and ends, and for what people change in it.
 fn fill_run<'a>(
     it: &mut Sentence<'a>,
     event: &'a Event,

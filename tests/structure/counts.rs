@@ -54,7 +54,8 @@ impl Matches {
     }
 }
 
-fn flat(tokens: &TokenStream, words: &mut Vec<String>) {
+/// The words of some tokens, groups opened.
+pub fn flat(tokens: &TokenStream, words: &mut Vec<String>) {
     let mut colons = 0;
     for token in tokens.clone() {
         match token {
@@ -117,19 +118,28 @@ pub fn matches_on_patterns(tree: &Tree) -> Vec<(String, usize)> {
 /// are no patterns.
 const ACCESSORS: &[&str] = &["collaboration", "orchestrator", "research", "router"];
 
+struct Accessors {
+    found: usize,
+}
+
+impl<'ast> Visit<'ast> for Accessors {
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        let is_accessor = ACCESSORS.contains(&call.method.to_string().as_str());
+        self.found += usize::from(is_accessor && call.args.is_empty());
+        syn::visit::visit_expr_method_call(self, call);
+    }
+}
+
 /// How often each file asks a run for the projection of one pattern, without the registry of projections and a
 /// pattern's own folders: as good as a match.
 pub fn accessors_of_patterns(tree: &Tree) -> Vec<(String, usize)> {
     let own = |file: &File| file.module.iter().any(|part| PATTERNS.contains(&part.as_str()));
     let mut found = Vec::new();
     for file in tree.files.iter().filter(|it| !REGISTRIES.contains(&it.path.as_str()) && !own(it)) {
-        let mut words = Vec::new();
-        flat(&file.tokens, &mut words);
-        let calls =
-            words.windows(2).filter(|pair| pair[0] == "." && ACCESSORS.contains(&pair[1].as_str()));
-        match calls.count() {
-            0 => {}
-            count => found.push((file.path.clone(), count)),
+        let mut accessors = Accessors { found: 0 };
+        file.items.iter().for_each(|item| accessors.visit_item(item));
+        if accessors.found > 0 {
+            found.push((file.path.clone(), accessors.found));
         }
     }
     found

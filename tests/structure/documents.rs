@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use pulldown_cmark::{Event as Part, Options, Parser, Tag, TagEnd};
 use regex_lite::Regex;
 
+use super::counts::flat;
 use super::files;
+use super::tree::Tree;
 
 /// The documents that name code.
 const DOCUMENTS: &[&str] = &[
@@ -239,4 +241,29 @@ fn comment_links_resolve() {
         }
     }
     assert!(missing.is_empty(), "{} do not exist:\n{}", missing.len(), missing.join("\n"));
+}
+
+/// What a new pattern touches is listed: the router, as the smallest one, is named in no other file.
+#[test]
+fn places_of_a_pattern_are_listed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).expect("the map");
+    let between = |from: &str, to: &str| {
+        let part = text.split(from).nth(1).expect("the section");
+        part.split(to).next().expect("its end").to_owned()
+    };
+    let sections = between("## The six places of a pattern", "## ")
+        + &between("**A pattern**:", "**An event**");
+    let listed: BTreeSet<String> =
+        sections.split('`').skip(1).step_by(2).map(|path| path.replace('X', "router")).collect();
+    let mut missing = Vec::new();
+    for file in Tree::read().files {
+        let mut words = Vec::new();
+        flat(&file.tokens, &mut words);
+        let names_it = words.iter().any(|word| word.to_lowercase().contains("router"));
+        if names_it && !listed.contains(&file.path) {
+            missing.push(file.path);
+        }
+    }
+    assert!(missing.is_empty(), "not in the lists of ARCHITECTURE.md: {missing:?}");
 }

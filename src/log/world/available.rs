@@ -23,7 +23,7 @@ pub enum Unavailable {
 /// A part of a run that commands change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunPart {
-    /// How it goes on: pause, step, breakpoints, questions.
+    /// How it continues: pause, step, breakpoints, questions.
     Course,
     Flags,
     Tools,

@@ -670,7 +670,7 @@ async fn pause_between_seats_waits_for_call() {
 
 /// A pause before the next round can be taken back, and outlasts a suspension.
 #[tokio::test(start_paused = true)]
-async fn round_pause_ends_only_by_the_user() {
+async fn only_the_user_ends_round_pauses() {
     let rows = script(&[
         says("a", "latency = \"1s\"", "caution"),
         says("b", "latency = \"1s\"", "caution"),

@@ -507,7 +507,6 @@ fn seat(doc: &mut StyledText, page: &RunPage) {
     if let Some(words) = words_of(page.world()) {
         words.read_before(doc, &shown);
     }
-    doc.gap();
 }
 
 fn goal(doc: &mut StyledText, world: &World) {

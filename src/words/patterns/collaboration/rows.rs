@@ -134,4 +134,5 @@ pub(super) fn read_before(
         }
         doc.list("conflicts", round.conflicts.iter().map(|it| it.phrase().to_owned()));
     }
+    doc.gap();
 }

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_grow_with_the_reply_and_are_never_json() {
+    fn words_grow_and_are_never_json() {
         let mut before = 0;
         for end in (1..=WHOLE.len()).filter(|end| WHOLE.is_char_boundary(*end)) {
             let said = readable_reply(&WHOLE[..end], TextState::Streaming);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_contribution_is_shown_as_it_is() {
+    fn other_text_is_shown_as_is() {
         for text in ["The launch may go.", "A set {a, b}."] {
             let said = readable_reply(text, TextState::Streaming);
             assert_eq!((&*said.text, said.state), (text, TextState::Streaming));
