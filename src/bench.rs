@@ -15,9 +15,7 @@ pub use crate::host::models::LiveModels;
 pub use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns};
 pub use crate::host::traced_runs::{traced, use_target as send_spans};
 pub use crate::host::trust::Trust;
-pub use crate::log::event::kind::{
-    CallStarted, FlagAt, Prompt, SafeModeHead, ToolHead, ToolLimits,
-};
+pub use crate::log::event::{CallStarted, FlagAt, Prompt, SafeModeHead, ToolHead, ToolLimits};
 pub use crate::log::facts::PatternPlan;
 pub use crate::log::facts::agents::TeamPlan;
 pub use crate::log::facts::agents::{

@@ -45,13 +45,10 @@ pub use self::engine::{
 };
 pub use self::gateway::{GuardSnapshot, Tool, ToolRequest};
 pub use self::log::bus::{Bus, Divergence, LogLimits, LogReader, Recording, RecordingError};
-pub use self::log::event::kind::{
-    AttemptFailed, ChatMessage, FailureClass, Initiator, MessageRole, ModelLabel, Purpose, Reply,
-    RunClosed, RunStarted, SCHEMA_VERSION, Usage,
-};
 pub use self::log::event::{
-    BoundaryId, Command, Elapsed, Event, EventKind, LineError, RunId, Seq, SpanId, StopClass,
-    StopReason,
+    AttemptFailed, BoundaryId, ChatMessage, Command, Elapsed, Event, EventKind, FailureClass,
+    Initiator, LineError, MessageRole, ModelLabel, Purpose, Reply, RunClosed, RunId, RunStarted,
+    SCHEMA_VERSION, Seq, SpanId, StopClass, StopReason, Usage,
 };
 pub use self::log::facts::PatternFact;
 pub use self::log::facts::agents::AgentFact;

@@ -203,7 +203,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 /// A value of `--fail-on WHAT`: a condition that makes a completed run exit with 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailOn {
-    /// The run made this decision.
     Decision(Decision),
     /// A fallback replaced a result, a result was left out, or a reply that was used is not whole.
     Degraded,

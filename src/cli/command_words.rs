@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use super::args::{FlagArg, boundary};
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{Initiator, LimitChange, QuestionId};
-use crate::log::event::{BoundaryId, Command, World};
+use crate::log::event::{BoundaryId, Command, Initiator, LimitChange, QuestionId, World};
 use crate::log::world::available::{Unavailable, available};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use crate::screen::form::fields::MAX_TEXT_BYTES;

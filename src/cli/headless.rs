@@ -27,8 +27,10 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
 use crate::host::recorded::fork_failure;
 use crate::host::{prepare, program_log};
-use crate::log::event::kind::{AnsweredBy, Initiator, ModelLabel, QuestionAsked, QuestionId};
-use crate::log::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
+use crate::log::event::{
+    AnsweredBy, BoundaryId, Command, Event, EventKind, Initiator, ModelLabel, QuestionAsked,
+    QuestionId, StopReason, World,
+};
 use crate::log::world::questions::QuestionEnd;
 use crate::log::world::{Outcome, Projection, SessionOutcome};
 use crate::run::questions::PeopleMode;

@@ -11,10 +11,9 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::RunHandle;
 use crate::host;
 use crate::log::event::head::PeopleChoice;
-use crate::log::event::kind::{
-    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+use crate::log::event::{
+    Answer, AnsweredBy, Command, QuestionAnswered, QuestionAsked, QuestionId, RunId, Subject, World,
 };
-use crate::log::event::{Command, RunId, World};
 use crate::run::questions::PeopleMode;
 use crate::words::question;
 
@@ -74,7 +73,6 @@ const PART_CHARS: usize = 256 * 1024;
 pub(super) struct QuestionContext {
     /// The agent, role or task that asks. `None`: the run asks, or the question says it.
     pub by: Option<String>,
-    /// The goal of the run.
     goal: String,
 }
 

@@ -28,11 +28,10 @@ use crate::host::kept_runs::{events_before, find_run};
 #[cfg(unix)]
 use crate::host::peers::{Peer, PeerFolder, PeerLog, PeerNews, PeerRun};
 use crate::log::bus::LogReader;
-use crate::log::event::Seq;
-use crate::log::event::kind::{
-    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+use crate::log::event::{
+    Answer, AnsweredBy, Command, Event, EventKind, QuestionAnswered, QuestionAsked, QuestionId,
+    RunId, Seq, Subject, World,
 };
-use crate::log::event::{Command, Event, EventKind, RunId, World};
 #[cfg(unix)]
 use crate::log::world::run_row::RunStatus;
 use crate::words::sentence::command_words;

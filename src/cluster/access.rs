@@ -21,11 +21,9 @@ const SETTLE: Duration = Duration::from_millis(200);
 /// Something that people do with a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterUse {
-    /// Watch runs.
     Watch,
     /// Send commands to runs.
     Steer,
-    /// Hand runs over.
     HandOver,
     /// Play runs, as a runner.
     Play,

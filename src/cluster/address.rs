@@ -50,7 +50,6 @@ pub enum Login {
     /// Not at all.
     #[default]
     None,
-    /// With a name and a password.
     Password(String, String),
     Token(String),
     /// With the seed of an nkey.

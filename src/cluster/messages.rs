@@ -21,8 +21,7 @@ use super::names::{COMMANDS, LATE};
 use super::stream::{BEHIND, BEHIND_FOR, Published, last_message};
 use super::{Cluster, Link, error_text};
 use crate::base::refused::{OrRefuse as _, Refused};
-use crate::log::event::kind::Reply;
-use crate::log::event::{Command, RunId, SpanId};
+use crate::log::event::{Command, Reply, RunId, SpanId};
 use crate::store::ReadError;
 
 /// The longest wait for a command that was seen to be stored.

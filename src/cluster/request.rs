@@ -19,8 +19,7 @@ use crate::base::seeded_random::random_u64;
 use crate::base::sha256_of_text;
 use crate::base::visible::visible;
 use crate::log::event::head::{LaunchRecord, PeopleChoice};
-use crate::log::event::kind::SCHEMA_VERSION;
-use crate::log::event::{RunId, Seq};
+use crate::log::event::{RunId, SCHEMA_VERSION, Seq};
 use crate::scenario::Scenario;
 use crate::store::ReadError;
 
@@ -34,11 +33,8 @@ pub struct RunRequest {
     pub run: RunId,
     /// Version of the event schema of the program that handed it over.
     pub schema: u32,
-    /// Name of the scenario.
     pub scenario: String,
-    /// Title of the scenario.
     pub title: String,
-    /// Name of the pattern.
     pub pattern: String,
     /// The scenario, and what is scheduled at boundaries.
     pub launch: LaunchRecord,

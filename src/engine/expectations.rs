@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::observed_facts::{KnownFacts, has_cut_text, known_facts, reads_texts};
 use crate::base::name::ToolName;
-use crate::log::event::kind::{Asks, CallStarted, ModelLabel, Purpose};
-use crate::log::event::{Event, EventKind, SpanId, StopReason, World};
+use crate::log::event::{
+    Asks, CallStarted, Event, EventKind, ModelLabel, Purpose, SpanId, StopReason, World,
+};
 use crate::log::facts::observed::{SPANS_MISSING, TEXTS_MISSING};
 use crate::log::world::{Outcome, SessionOutcome};
 use crate::scenario::Scenario;
@@ -43,7 +44,6 @@ pub struct RunObserver {
     /// The first reason why facts of an observed run are missing.
     warned: Option<Arc<str>>,
     known: KnownFacts,
-    /// The inputs of the current run.
     inputs: Map<String, Value>,
     is_live: bool,
     is_observed: bool,

@@ -9,9 +9,10 @@ use tokio::sync::{Notify, watch};
 use crate::base::visible::first_bytes;
 use crate::gateway::{GuardSnapshot, ToolRegistry};
 use crate::log::bus::{Bus, LogReader, ReplayError, publish_unless_ended};
-use crate::log::event::kind::{Answer, Initiator, QuestionId};
 use crate::log::event::question::SENDER_BYTES;
-use crate::log::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::log::event::{
+    Answer, Command, EventKind, Initiator, QuestionId, RunId, Seq, SpanId, StopReason,
+};
 use crate::run::questions::Questions;
 use crate::run::questions::StoredAnswers;
 use crate::run::{LiveControl, RunControl, Session};

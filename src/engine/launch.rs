@@ -8,8 +8,7 @@ use crate::Toolbox;
 use crate::base::name::FlagName;
 use crate::log::bus::Recording;
 use crate::log::event::head::ForkOrigin;
-use crate::log::event::kind::{Initiator, RunStarted};
-use crate::log::event::{BoundaryId, RunId};
+use crate::log::event::{BoundaryId, Initiator, RunId, RunStarted};
 use crate::model::Models;
 use crate::model::recorded::RecordedModel;
 use crate::run::Session;
@@ -99,7 +98,6 @@ pub struct Resumption {
 /// A fork: a new run that is executed as a recorded one up to a boundary, and continues from there.
 #[derive(Clone, Debug)]
 pub struct ForkStart {
-    /// The events of the other run.
     pub recording: Recording,
     /// The boundary to continue from.
     pub at: BoundaryId,

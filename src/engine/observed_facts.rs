@@ -101,7 +101,6 @@ pub(super) fn reads_texts(that: &Condition) -> bool {
 /// What is known of an observed run that has ended.
 #[derive(Default)]
 pub(super) struct KnownFacts {
-    /// The calls of each name.
     pub calls: BTreeMap<String, CallFacts>,
     /// The agents in the order of their turns.
     pub took_control: Vec<String>,

@@ -14,11 +14,10 @@ use crate::base::name::FlagName;
 use crate::base::time::{self, Day, millis};
 use crate::log::bus::{Bus, LogLimits, Recording};
 use crate::log::event::head::{ForkOrigin, LaunchRecord};
-use crate::log::event::kind::{
-    FlagAt, Initiator, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted, ToolHead,
-    Withdrawal,
+use crate::log::event::{
+    Command, EventKind, FlagAt, Initiator, ModelLabel, ModelPriceHead, PricesHead, RunClosed,
+    RunId, RunStarted, Seq, SpanId, StopReason, ToolHead, Withdrawal,
 };
-use crate::log::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::log::facts::PatternPlan;
 use crate::model::script::ScriptedModel;
 use crate::model::{Models, endpoint};

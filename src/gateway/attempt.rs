@@ -23,8 +23,9 @@ use crate::base::seeded_random::happens_with;
 use crate::base::time::millis;
 use crate::log::bus::{Bus, late_answer};
 use crate::log::clock::Clock;
-use crate::log::event::kind::{AttemptFailed, FailureClass, Reply, RetryLimit};
-use crate::log::event::{Event, EventKind, SpanId, StopReason};
+use crate::log::event::{
+    AttemptFailed, Event, EventKind, FailureClass, Reply, RetryLimit, SpanId, StopReason,
+};
 use crate::log::replay::{CallStep, RecordedAttemptStep, Replay};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::policy::{BreakerCounts, CallPolicy};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::log::event::BreakerCause;
 use crate::log::event::call_window::{CallWindow, WindowCounts};
-use crate::log::event::kind::BreakerCause;
 use crate::scenario::spec::policy::{BreakerLimits, BreakerMode};
 
 /// Upper bound of an open time that the clock cannot represent: about 30 years.
@@ -53,7 +53,6 @@ pub enum BreakerState {
     },
     /// Attempts are refused.
     Open {
-        /// Time when it opened.
         since: Instant,
         /// End of the open time; `None` while it is held open manually.
         until: Option<Instant>,

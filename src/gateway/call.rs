@@ -25,8 +25,9 @@ use super::guard::{Guard, GuardRefusal};
 use super::{Attempt, CallScope, Callee, retry};
 use crate::base::time::millis;
 use crate::log::bus::{Bus, LiveSlot};
-use crate::log::event::kind::{AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply};
-use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::log::event::{
+    AttemptFailed, CallStarted, EventKind, FailureClass, FallbackKind, Reply, SpanId, StopReason,
+};
 
 /// Most attempts of one call that may be repeated with an adapted request: each parameter once, the
 /// form of a reply twice.
@@ -61,7 +62,6 @@ pub struct CallFailed {
     pub span: SpanId,
     /// Number of attempts; refused ones count.
     pub attempts: u32,
-    /// Stop reason for the run.
     pub reason: StopReason,
     /// Failure of the last attempt; `None` if that attempt was refused.
     pub last: Option<Box<AttemptFailed>>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::log::event::kind::LimitChange;
+use crate::log::event::LimitChange;
 use crate::scenario::spec::policy::{BreakerLimits, CallPolicy, WindowLimits, max};
 use crate::scenario::spec::tool::InjectedFault;
 

@@ -25,11 +25,10 @@ use crate::base::time::millis;
 use crate::log::bus::Bus;
 use crate::log::clock::Clock;
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{
-    BreakerCause, BreakerStage, Initiator, LimitChange, RetryLimit, SafeModeHead, ToolLimits,
-    WindowCounts,
+use crate::log::event::{
+    BreakerCause, BreakerStage, EventKind, Initiator, LimitChange, RetryLimit, SafeModeHead,
+    SpanId, StopReason, ToolLimits, WindowCounts,
 };
-use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::base::seeded_random::random_share;
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::scenario::spec::policy::{CallPolicy, RetryBudgetLimits, RetryOn};
 
 /// What happens after a failed attempt.

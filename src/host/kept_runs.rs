@@ -13,8 +13,7 @@ use super::run_store::row_course;
 use super::trust::Trust;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::engine::{Launch, Resumption};
-use crate::log::event::kind::{Initiator, RunStarted};
-use crate::log::event::{Event, EventKind, RunId, Seq};
+use crate::log::event::{Event, EventKind, Initiator, RunId, RunStarted, Seq};
 use crate::log::world::RunFold;
 use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::run::questions::PeopleMode;
@@ -167,7 +166,6 @@ fn plain_id(id: &RunId) -> RunId {
 
 /// A kept run that can be continued now: this process owns it.
 pub struct PreparedResume {
-    /// What the run was started with.
     pub launch: Launch,
     /// Its stored events.
     pub resumption: Resumption,

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 
-use crate::log::event::kind::AnsweredBy;
+use crate::log::event::AnsweredBy;
 
 /// Name of this machine, up to its first dot.
 pub fn machine_name() -> String {

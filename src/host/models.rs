@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::config;
 use crate::base::refused::Refused;
 use crate::engine::ModelChoice;
-use crate::log::event::kind::AttemptFailed;
+use crate::log::event::AttemptFailed;
 use crate::model::anthropic::Anthropic;
 use crate::model::endpoint::is_on_own_network;
 use crate::model::endpoint::{
@@ -123,7 +123,6 @@ impl Endpoints {
 enum NotLive {
     /// Several providers have a key, and no setting chooses one.
     WhichProvider(Refused),
-    /// Any other reason.
     Other(Refused),
 }
 

@@ -29,8 +29,7 @@ use crate::base::sha256_of_text;
 use crate::base::time::millis;
 use crate::engine::{Engine, RunHandle};
 use crate::log::bus::LiveTextReader;
-use crate::log::event::kind::{Answer, QuestionId};
-use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId};
+use crate::log::event::{Answer, Command, Event, EventKind, QuestionId, RunId, Seq, SpanId};
 use crate::net::error::size;
 
 /// Longest path of a socket, in bytes; the smallest limit of the systems.

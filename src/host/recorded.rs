@@ -16,10 +16,10 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, EngineSettings, ForkStart, Launch, ModelChoice, Schedule, Toolbox};
 use crate::log::bus::{PassedBoundary, Recording, ReplayError};
 use crate::log::event::head::{ForkOrigin, ForkPlace, LaunchRecord};
-use crate::log::event::kind::{
-    AnsweredBy, Initiator, ModelLabel, QuestionAsked, QuestionId, RunStarted,
+use crate::log::event::{
+    AnsweredBy, BoundaryId, Command, Event, EventKind, Initiator, ModelLabel, QuestionAsked,
+    QuestionId, RunId, RunStarted, Seq, World,
 };
-use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
 use crate::log::world::Projection;
 use crate::log::world::run_row::RunRow;
 use crate::run::Session;
@@ -399,7 +399,6 @@ pub struct ForkChanges {
 
 /// A fork that can be started.
 pub struct PreparedFork {
-    /// What it is started with.
     pub launch: Launch,
     /// What it begins with.
     pub fork: ForkStart,
@@ -517,8 +516,7 @@ pub async fn fork_places(recorded: &RecordedRun) -> Result<Vec<ForkPlace>, Refus
 mod tests {
     use super::*;
     use crate::log::event::head::LaunchRecord;
-    use crate::log::event::kind::RunStarted;
-    use crate::log::event::{Event, EventKind};
+    use crate::log::event::{Event, EventKind, RunStarted};
     use crate::net::ProxyMode;
     use crate::scenario::spec::SourceText;
     use crate::scenario::{ShippedScenario, load, shipped};

@@ -22,8 +22,9 @@ use crate::base::visible::first_bytes;
 use crate::base::{read_file, to_hex};
 use crate::engine::{RunHandle, RunKeeper};
 use crate::log::bus::{LogReader, StoredMark, publish_unless_ended};
-use crate::log::event::kind::{Initiator, ModelLabel, RunStarted};
-use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::log::event::{
+    Command, Event, EventKind, Initiator, ModelLabel, RunId, RunStarted, Seq, SpanId, StopReason,
+};
 use crate::log::world::RunFold;
 use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::scenario::config::StoreDefaults;

@@ -160,7 +160,6 @@ pub struct RecordedSleep {
 enum Timer {
     /// Not polled yet.
     New,
-    /// Registered under this number.
     Registered(u64),
     /// A timer of tokio.
     Real(Pin<Box<Sleep>>),

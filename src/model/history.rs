@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::Conversation;
 use super::client::kept_fields::FieldOrigin;
 use crate::base::sha256_of_text;
-use crate::log::event::kind::{ChatMessage, MessageRole};
 use crate::log::event::result_text::error_text;
+use crate::log::event::{ChatMessage, MessageRole};
 use crate::scenario::spec::tool::ToolCall;
 
 /// What the user says where the model would speak first.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::log::event::kind::AgentStep;
+use crate::log::event::AgentStep;
 
 /// The run, for an attempt.
 pub trait AttemptHost: Send + Sync {
@@ -44,7 +44,6 @@ impl AttemptHost for NoHost {
 pub struct AttemptProgress {
     /// What it does; may be empty.
     pub text: String,
-    /// How much is done.
     pub done: f64,
     /// How much there is to do, if that is known.
     pub total: Option<f64>,

@@ -24,7 +24,7 @@ use futures::future::BoxFuture;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use crate::log::event::kind::{
+use crate::log::event::{
     AttemptFailed, ChatMessage, FailureClass, ModelLabel, ModelPriceHead, Purpose, Reply,
 };
 use crate::scenario::cel::CelBindings;
@@ -457,7 +457,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::log::event::kind::{ChatMessage, MessageRole, Reply};
+    use crate::log::event::{ChatMessage, MessageRole, Reply};
     use crate::scenario::spec::script::ScriptStep;
 
     proptest! {

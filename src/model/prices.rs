@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::endpoint::{Endpoint, Provider, SettingOrigin, WithOrigin, split_model_name};
-use crate::log::event::kind::ModelPriceHead;
+use crate::log::event::ModelPriceHead;
 use crate::scenario::config::ConfiguredPrice;
 use crate::scenario::spec::Price;
 

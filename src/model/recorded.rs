@@ -10,10 +10,10 @@ use futures::future::BoxFuture;
 
 use super::{ChatModel, ChatRequest, Failure, Listener, failure};
 use crate::base::visible::visible_within;
-use crate::log::event::kind::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, ModelLabel, Purpose, Reply,
+use crate::log::event::{
+    AttemptFailed, CallStarted, ChatMessage, Event, EventKind, FailureClass, ModelLabel, Purpose,
+    Reply, RunId, SpanId,
 };
-use crate::log::event::{Event, EventKind, RunId, SpanId};
 use crate::scenario::spec::tool::ToolOffer;
 
 /// Characters of a prompt that an error shows at the first difference of two prompts.

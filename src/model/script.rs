@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{ChatModel, ChatRequest, Failure, Listener, count_reply_words, failure};
 use crate::base::seeded_random::random_duration;
 use crate::base::time::millis;
-use crate::log::event::kind::{FailureClass, ModelLabel, Reply, ScriptedCall, Usage};
+use crate::log::event::{FailureClass, ModelLabel, Reply, ScriptedCall, Usage};
 use crate::scenario::Scenario;
 use crate::scenario::cel::decision::{ConditionDecision, decide};
 use crate::scenario::cel::{CelBindings, EvalBudget};

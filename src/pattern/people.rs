@@ -12,11 +12,10 @@ use serde_json::Value;
 use crate::base::name::{PersonName, ToolName};
 use crate::gateway::{Attempt, CallFailed, CallScope, Callee, GatewayCall};
 use crate::log::bus::Bus;
-use crate::log::event::kind::{
+use crate::log::event::{
     Answer, AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, QuestionAnswered, Reply,
-    Subject, Usage,
+    SpanId, StopReason, Subject, Usage,
 };
-use crate::log::event::{SpanId, StopReason};
 use crate::run::RunContext;
 use crate::run::questions::{Ended, Question};
 use crate::scenario::people::Otherwise;

@@ -8,8 +8,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::base::name::{FlagName, InputName};
-use crate::log::event::kind::{ChatMessage, MessageRole, Purpose};
-use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::log::event::{
+    Boundary, ChatMessage, EventKind, MessageRole, Purpose, SpanId, StopReason,
+};
 use crate::model::ReplyForm;
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;

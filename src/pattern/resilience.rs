@@ -9,8 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
 use crate::base::name::ToolName;
-use crate::log::event::kind::Purpose;
-use crate::log::event::{Boundary, SpanId, StopReason};
+use crate::log::event::{Boundary, Purpose, SpanId, StopReason};
 use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
 use crate::scenario::patterns::resilience::ResilienceSpec;
 

@@ -10,8 +10,9 @@ use serde_json::{Map, Value, json};
 
 use crate::base::name::{AgentName, FlagName};
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::log::event::kind::{ChatMessage, Purpose};
-use crate::log::event::{Boundary, EventKind, SpanId, StopReason, result_text};
+use crate::log::event::{
+    Boundary, ChatMessage, EventKind, Purpose, SpanId, StopReason, result_text,
+};
 use crate::log::facts::agents::MemberOutput;
 use crate::log::facts::router::{Classification, RouteFault, RouteScore, RouterFact};
 use crate::log::world::router;

@@ -9,10 +9,9 @@ use serde_json::{Map, Value, json};
 use super::questions::Questions;
 use crate::base::seeded_random::{random_duration, random_u64};
 use crate::log::event::head::PeopleChoice;
-use crate::log::event::kind::{
-    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+use crate::log::event::{
+    Answer, AnsweredBy, Event, EventKind, QuestionAnswered, QuestionAsked, QuestionId, Subject,
 };
-use crate::log::event::{Event, EventKind};
 use crate::scenario::cel::CelBindings;
 use crate::scenario::people::ScriptedAnswer;
 use crate::scenario::spec::InDoubt;

@@ -17,8 +17,9 @@ use super::hold::{EnclosingScope, PauseState, ProgramHold, RunControlState};
 use crate::base::name::FlagName;
 use crate::base::time::millis;
 use crate::log::bus::Bus;
-use crate::log::event::kind::{Initiator, StepSize};
-use crate::log::event::{Boundary, BoundaryId, Command, EventKind, SpanId, StopReason};
+use crate::log::event::{
+    Boundary, BoundaryId, Command, EventKind, Initiator, SpanId, StepSize, StopReason,
+};
 
 /// Why a branch must not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use tokio::time::Instant;
 
 use crate::base::name::FlagName;
 use crate::log::clock::Clock;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Boundary, BoundaryId, SpanId, StopReason};
+use crate::log::event::{Boundary, BoundaryId, Initiator, SpanId, StopReason};
 
 /// A span with a timeout, and how long somebody inside it waited for a person.
 pub(super) struct EnclosingScope {
@@ -79,7 +78,6 @@ pub(crate) enum PauseState {
 pub(crate) struct ProgramHold {
     /// The reason that began it, which its events name.
     pub first: Initiator,
-    /// The reasons that last.
     pub reasons: Vec<Initiator>,
 }
 

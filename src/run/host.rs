@@ -14,8 +14,7 @@ use crate::base::json_schema;
 use crate::base::name::PersonName;
 use crate::base::visible::{first_bytes, visible_lines, visible_within};
 use crate::gateway::{AttemptHost, AttemptProgress, InputReply, InputRequest, PermissionRequest};
-use crate::log::event::kind::{AgentStep, Answer, AnsweredBy, Subject};
-use crate::log::event::{EventKind, SpanId};
+use crate::log::event::{AgentStep, Answer, AnsweredBy, EventKind, SpanId, Subject};
 use crate::scenario::people::{OPERATOR, Otherwise};
 
 /// An attempt may last so many times its timeout, if its tool says in time how far it is.
@@ -72,7 +71,6 @@ pub(super) struct RunHost<'a> {
 /// What an attempt has published.
 #[derive(Debug, Default)]
 struct Published {
-    /// When progress was published last.
     progress: Option<Instant>,
     steps: u32,
     questions: u32,

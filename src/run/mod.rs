@@ -43,9 +43,10 @@ use crate::gateway::{GuardedTool, ToolRegistry, ToolSetup};
 use crate::log::bus::Bus;
 use crate::log::clock::Clock;
 use crate::log::event::head::RunStarted;
-use crate::log::event::kind::{Answer, Purpose, Subject};
 use crate::log::event::question::AGAIN;
-use crate::log::event::{Boundary, Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::log::event::{
+    Answer, Boundary, Command, EventKind, Purpose, RunId, Seq, SpanId, StopReason, Subject,
+};
 use crate::log::facts::PatternPlan;
 use crate::model::Models;
 use crate::scenario::Scenario;

@@ -20,13 +20,12 @@ use crate::gateway::{
     attempt,
 };
 use crate::log::bus::{Bus, LiveSlot};
-use crate::log::event::kind::{
-    Answer, AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt,
-    Purpose, Reply, Subject, Usage,
-};
 use crate::log::event::question::EXTEND;
 use crate::log::event::stop::LlmError;
-use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::log::event::{
+    Answer, AttemptFailed, CallStarted, ChatMessage, EventKind, FailureClass, MessageRole,
+    ModelLabel, Prompt, Purpose, Reply, SpanId, StopReason, Subject, Usage,
+};
 use crate::model::{ChatRequest, Conversation, Listener, ReplyForm};
 use crate::scenario::cel::CelBindings;
 use crate::scenario::people::{OPERATOR, Otherwise};
@@ -470,7 +469,6 @@ pub struct ModelRequest {
     pub purpose: Purpose,
     /// Name of the call within the run, the same in every run: random numbers are derived from it.
     pub path: String,
-    /// The whole conversation.
     pub messages: Conversation,
     /// The part of the conversation that the log does not have yet.
     pub prompt: Prompt,

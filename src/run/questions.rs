@@ -19,11 +19,11 @@ use super::control::RunControl;
 use crate::base::name::{PersonName, ToolName};
 use crate::base::time::{WallClock, millis, unix_ms};
 use crate::log::bus::Bus;
-use crate::log::event::kind::{
-    Answer, AnsweredBy, Initiator, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
-};
 use crate::log::event::question::{MAX_OPEN_QUESTIONS, changed_text, check_fields, denial_text};
-use crate::log::event::{Boundary, Command, EventKind, Seq, SpanId, StopReason};
+use crate::log::event::{
+    Answer, AnsweredBy, Boundary, Command, EventKind, Initiator, QuestionAnswered, QuestionAsked,
+    QuestionId, Seq, SpanId, StopReason, Subject, Withdrawal,
+};
 use crate::log::replay::CallStep;
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
@@ -54,9 +54,7 @@ pub struct Question {
     pub by: Option<Arc<str>>,
     /// What the model said with the call.
     pub why: Option<Arc<str>>,
-    /// What it is about.
     pub subject: Subject,
-    /// Who is asked.
     pub asking: Asking,
     /// The rule that asks.
     pub rule: Option<Arc<str>>,
@@ -108,7 +106,6 @@ struct QuestionsState {
     last: u32,
     open: BTreeMap<QuestionId, OpenQuestion>,
     remembered: Vec<Remembered>,
-    /// How often each person was asked.
     asked_of: BTreeMap<PersonName, u32>,
     /// The questions for which the run pauses, because nobody has answered in time.
     paused_for: BTreeSet<QuestionId>,

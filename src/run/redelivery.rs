@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use super::replay::command_of;
 use crate::base::name::FlagName;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, Elapsed, Event, EventKind};
+use crate::log::event::{Command, Elapsed, Event, EventKind, Initiator};
 
 /// Time after which a command that has left no event has changed nothing: commands act when they are taken.
 const ACTS_WITHIN: Duration = Duration::from_secs(1);
@@ -100,8 +99,7 @@ fn is_same(taken: &Command, done: &Command) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::event::kind::StepSize;
-    use crate::log::event::{BoundaryId, Seq, SpanId};
+    use crate::log::event::{BoundaryId, Seq, SpanId, StepSize};
 
     #[test]
     fn repeats_command_until_it_takes_effect() {

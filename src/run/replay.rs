@@ -20,11 +20,10 @@ use super::redelivery::redeliver;
 use crate::base::name::FlagName;
 use crate::log::bus::{Bus, Recording, ReplayError};
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{
-    AnsweredBy, BreakerCause, BreakerStage, Initiator, QuestionAnswered, QuestionId, StepSize,
-    Withdrawal,
+use crate::log::event::{
+    AnsweredBy, BreakerCause, BreakerStage, Command, Event, EventKind, Initiator, QuestionAnswered,
+    QuestionId, Seq, StepSize, Withdrawal,
 };
-use crate::log::event::{Command, Event, EventKind, Seq};
 use crate::log::replay::{RecordedInput, Replay};
 
 /// What reaches a run from outside while it is executed again.
@@ -51,7 +50,6 @@ const STEPS_AT_ONCE: u32 = 64;
 enum Step<T> {
     /// The run has to be polled again.
     Continue,
-    /// The run waits.
     Wait,
     Ended(Result<T, ReplayError>),
 }

@@ -21,12 +21,12 @@ use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::sha256_of_text;
 use crate::base::visible::visible_within;
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{
-    Answer, AnsweredBy, FailureClass, ListedTool, Purpose, Reply, Subject, ToolNote,
-};
 use crate::log::event::question::{ACCEPT, ALLOW, ASK, LEAVE_OUT};
 use crate::log::event::tool::OfferedTool;
-use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::log::event::{
+    Answer, AnsweredBy, EventKind, FailureClass, ListedTool, Purpose, Reply, SpanId, StopReason,
+    Subject, ToolNote,
+};
 use crate::scenario::Scenario;
 use crate::scenario::people::{OPERATOR, Otherwise, names_tool};
 use crate::scenario::spec::tool::{ToolOffer, ToolSpec};

@@ -9,8 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::log::event::StopReason;
-use crate::log::event::kind::{BudgetReached, Reply, Usage};
+use crate::log::event::{BudgetReached, Reply, StopReason, Usage};
 use crate::model::Conversation;
 use crate::scenario::spec::tool::ToolOffer;
 use crate::scenario::spec::{Price, REPLY_TOKENS, SpendingLimits};

@@ -18,10 +18,10 @@ use crate::gateway::{
     ToolRequest, attempt,
 };
 use crate::log::bus::Bus;
-use crate::log::event::kind::{
-    Answer, AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply, Subject,
+use crate::log::event::{
+    Answer, AttemptFailed, CallStarted, EventKind, FailureClass, Prompt, Purpose, Reply, SpanId,
+    StopReason, Subject,
 };
-use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::scenario::people::{Asking, CallDecision};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::tool::REQUEST_ID;

@@ -249,7 +249,6 @@ static DIR: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/templates");
 /// A scenario file to start from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioTemplate {
-    /// The word for its pattern.
     pub pattern: String,
     /// What the pattern does, in one sentence.
     pub about: String,

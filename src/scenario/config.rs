@@ -39,7 +39,6 @@ pub struct UserConfig {
     pub prices: Vec<ConfiguredPrice>,
     /// How the dashboard looks.
     pub ui: UiDefaults,
-    /// Which runs are kept.
     pub store: StoreDefaults,
     /// Keys of the dashboard's actions, in the file's order.
     pub keys: Vec<ConfiguredKeys>,
@@ -91,7 +90,6 @@ pub struct ConfiguredPrice {
 /// Which runs are kept, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreDefaults {
-    /// Whether runs are kept at all.
     pub keep: bool,
     /// Most runs that are kept; scripted and live ones are counted apart.
     pub keep_runs: u32,
@@ -496,7 +494,6 @@ const MAX_KEYS: usize = 9;
 /// The keys of one action, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfiguredKeys {
-    /// Name of the action.
     pub action: String,
     /// Position of the name in the configuration file: `FILE:LINE:COLUMN`.
     pub place: String,

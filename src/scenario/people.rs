@@ -295,7 +295,6 @@ impl Asking {
 pub struct ToolApproval {
     /// Only if this holds.
     pub when: Option<Condition>,
-    /// Who is asked.
     pub asking: Asking,
 }
 
@@ -304,13 +303,11 @@ pub struct ToolApproval {
 pub struct ApproveRule {
     /// A name, or the beginning of names and `*`.
     pub tool: String,
-    /// Only for this agent.
     pub agent: Option<AgentName>,
     /// Only if this holds.
     pub when: Option<Condition>,
     /// What it does.
     pub action: RuleAction,
-    /// Who is asked.
     pub asking: Asking,
     /// The rule in one line, for the card and the log.
     pub text: Arc<str>,

@@ -15,8 +15,7 @@ use super::state::{ActiveScreen, AppState, visible_run_mut};
 use super::windows::Overlay;
 use super::{comparison, session};
 use crate::base::name::FlagName;
-use crate::log::event::RunId;
-use crate::log::event::kind::Answer;
+use crate::log::event::{Answer, RunId};
 
 /// What a word asks for.
 #[derive(Debug)]

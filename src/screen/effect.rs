@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::form::models::LiveQuery;
 use crate::base::name::FlagName;
 use crate::base::word_query::WordQuery;
-use crate::log::event::kind::{Answer, QuestionId};
-use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId};
+use crate::log::event::{Answer, BoundaryId, Command, Event, EventKind, QuestionId, RunId};
 use crate::scenario::catalogue::{ProviderHost, RequestedModel};
 use crate::scenario::{Scenario, ScenarioOrigin};
 
@@ -70,10 +69,7 @@ pub enum Effect {
     Rescan,
     /// Write the template of a pattern to a new file. Answered with `Scenarios`, then
     /// `ScenarioWritten`.
-    NewScenario {
-        /// The word for the pattern.
-        pattern: String,
-    },
+    NewScenario { pattern: String },
     /// Open the file of a scenario in the operator's editor; of a shipped one a copy. Answered with
     /// `Scenarios` when the editor has ended.
     Edit(ScenarioOrigin),

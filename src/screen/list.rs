@@ -239,7 +239,6 @@ pub struct ListPane {
     pub area: Rect,
     /// The rows in view, by index.
     pub window: Range<usize>,
-    /// How many there are.
     pub len: usize,
 }
 

@@ -9,8 +9,7 @@ use super::form::fork::ForkOffer;
 use super::form::models::{LiveQueryResult, OfferedModels};
 use super::key::KeyPress;
 use super::run::origin::RemoteRun;
-use crate::log::event::kind::{Answer, QuestionId};
-use crate::log::event::{Elapsed, Event, RunId, Seq, SpanId};
+use crate::log::event::{Answer, Elapsed, Event, QuestionId, RunId, Seq, SpanId};
 use crate::log::world::run_row::RunRow;
 use crate::scenario::Consent;
 use crate::scenario::catalogue::{ProviderHost, ScenarioEntry};
@@ -24,7 +23,6 @@ pub enum Msg {
     Word(Box<ByWord>),
     /// Text was pasted; this is all of it.
     Paste(String),
-    /// A mouse event.
     Mouse(Mouse),
     /// The terminal was resized.
     Resize {
@@ -201,9 +199,7 @@ pub enum Msg {
 /// The text of a span while it streams in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartialText {
-    /// The text so far.
     pub text: String,
-    /// Number of pieces so far.
     pub pieces: u64,
     /// When the first piece arrived.
     pub first_at: Option<Elapsed>,

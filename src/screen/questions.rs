@@ -20,10 +20,10 @@ use super::windows::card::{self, CardDraft};
 use crate::base::name::ToolName;
 use crate::base::time::{duration_text, millis};
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::log::event::kind::{
-    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+use crate::log::event::{
+    Answer, AnsweredBy, Event, EventKind, QuestionAnswered, QuestionAsked, QuestionId, RunId,
+    Subject,
 };
-use crate::log::event::{Event, EventKind, RunId};
 use crate::log::world::questions::OpenQuestion;
 use crate::run::questions::is_rememberable;
 use crate::scenario::people::Effects;

@@ -10,8 +10,7 @@ use super::state::{ActiveScreen, AppState};
 use super::windows::Overlay;
 use super::windows::confirm::Confirm;
 use super::windows::message::unsent_count;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, RunId};
+use crate::log::event::{Command, Initiator, RunId};
 use crate::log::world::RunState;
 use crate::words::format::count_noun;
 

@@ -17,8 +17,7 @@ use super::strip::FirstScreen;
 use super::tour::Tour;
 use super::windows::Overlay;
 use super::windows::flags::PendingFlags;
-use crate::log::event::kind::ModelLabel;
-use crate::log::event::{Elapsed, RunId};
+use crate::log::event::{Elapsed, ModelLabel, RunId};
 use crate::log::world::run_row::RunStatus;
 use crate::log::world::{RunState, World};
 use crate::scenario::catalogue::{ScenarioEntry, sort_in_groups};
@@ -125,7 +124,6 @@ pub struct PendingStart {
 #[derive(Clone, Debug, Default)]
 pub struct SessionTotals {
     pub runs: usize,
-    /// Calls started.
     pub calls: u64,
     /// Tokens of requests and replies.
     pub tokens: u64,

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use ratatui::style::{Color, Modifier, Style};
 use serde::Deserialize;
 
-use crate::log::event::kind::BreakerStage;
+use crate::log::event::BreakerStage;
 use crate::log::event::stop::StopClass;
 use crate::log::facts::collaboration::Stance;
 use crate::log::world::run_row::RunStatus;
@@ -50,7 +50,6 @@ pub enum ThemeError {
     /// A colour that cannot be parsed.
     #[error("roles.{role}: `{given}` is not a colour; use \"#56b4e9\", \"blue\" or \"75\"")]
     Colour {
-        /// Name of the role.
         role: String,
         /// The text in the file.
         given: String,

@@ -12,8 +12,7 @@ use super::notice::NoticeKind;
 use super::run::RunPage;
 use super::state::{ActiveScreen, AppState};
 use super::windows::Overlay;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{BoundaryId, Event, EventKind, RunId};
+use crate::log::event::{BoundaryId, Event, EventKind, Initiator, RunId};
 use crate::log::world::RunState;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::{self, Override, Scenario};
@@ -34,7 +33,6 @@ const STOPS: [&str; 3] = ["round:2", "round:3", "finalize"];
 pub enum TourStep {
     /// The operator has paused the run.
     Pause,
-    /// The run has made one step.
     Step,
     /// The flag is switched, or will be at the next boundary.
     Flag,

@@ -13,8 +13,7 @@ use super::ReadError;
 use crate::base::read_file;
 use crate::base::read_file::Links;
 use crate::base::visible::without_byte_order_mark;
-use crate::log::event::kind::RunStarted;
-use crate::log::event::{Event, EventKind, Seq};
+use crate::log::event::{Event, EventKind, RunStarted, Seq};
 
 /// What is read of a file from elsewhere. A small compressed file may be a huge log, which is read into
 /// memory.

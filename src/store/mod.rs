@@ -25,8 +25,7 @@ use serde_json::Value;
 
 use crate::base::name::PersonName;
 use crate::base::word_query::push_plain_words;
-use crate::log::event::kind::QuestionId;
-use crate::log::event::{Event, EventKind, RunId, Seq, TextPart};
+use crate::log::event::{Event, EventKind, QuestionId, RunId, Seq, TextPart};
 
 /// Durable, ordered logs, one for each run. A log grows at its end only, by groups of consecutive
 /// events.

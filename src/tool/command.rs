@@ -16,7 +16,7 @@ use super::process_group::ProcessGroup;
 use super::{Environment, NotReady, ToolSettings};
 use crate::base::visible::visible_within;
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::Redactor;
 use crate::net::error::size;
 use crate::scenario::tools::command::CommandSpec;

@@ -11,7 +11,7 @@ use super::http::HttpTool;
 use super::{Environment, NotReady};
 use crate::base::time;
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::Http;
 use crate::scenario::tools::documents::{EndpointSpec, ResultFields};
 

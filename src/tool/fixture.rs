@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use crate::base::seeded_random::{happens_with, random_duration, random_u64};
 use crate::base::visible::visible_within;
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::Redactor;
 use crate::scenario::tools::fixture::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
 use crate::tool;

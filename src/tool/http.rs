@@ -15,7 +15,7 @@ use super::{Environment, NotReady, ToolSettings};
 use crate::base::time::millis;
 use crate::base::visible::visible_within;
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::{Http, HttpResponse, NetError, Redactor, RequestTarget, host_of, read_prefix};
 use crate::scenario::tools::http::{HttpMethod, HttpSpec};
 use crate::tool;

@@ -34,7 +34,7 @@ use self::servers::ServerTools;
 use crate::base::json_text;
 use crate::base::visible::{visible_within, without_byte_order_mark};
 use crate::gateway::Tool;
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::{Http, NetError, Reach, Redactor, Secret};
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::ToolKind;

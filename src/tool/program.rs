@@ -21,7 +21,7 @@ use super::ToolSettings;
 use super::command::{OutputTail, describe_exit, start_program, telling_line};
 use super::link::{LinkFailures, ProgramLink};
 use super::process_group::ProcessGroup;
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::error::size;
 use crate::net::json_rpc::LineRead;
 use crate::scenario::tools::command::CommandSpec;

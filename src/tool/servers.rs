@@ -10,7 +10,7 @@ use super::mcp::{McpResult, McpServer};
 use super::{Environment, NotReady};
 use crate::base::sha256_of_text;
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::AttemptFailed;
+use crate::log::event::AttemptFailed;
 use crate::net::Http;
 use crate::scenario::tools::mcp::{McpServerSpec, McpSpec, McpTransport, split_name};
 

@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 
 use super::conventions::{Known, row_of, words_of};
 use super::messages::{AnyKind, AnyValue, AnyValues, KeyValue};
-use crate::log::event::StopReason;
-use crate::log::event::kind::{ChatMessage, MessageRole, QuestionAnswered, Reply};
 use crate::log::event::question::Subject;
+use crate::log::event::{ChatMessage, MessageRole, QuestionAnswered, Reply, StopReason};
 use crate::log::facts::observed::{SpanAbout, SpanRole};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolCall;

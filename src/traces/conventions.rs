@@ -40,11 +40,8 @@ pub enum Known {
     Error,
     /// The conversation of several runs.
     Conversation,
-    /// The scenario.
     Workflow,
-    /// What it was given.
     Input,
-    /// Its result.
     Output,
     /// The form of what it was given, where that is JSON.
     InputType,

@@ -18,13 +18,11 @@ use super::conventions::{Known, words_of};
 use super::messages::{ERROR, OK, Span, SpanEvent, Status, nanos, nanos_of_ms};
 use crate::base::name::AgentName;
 use crate::log::event::head::{ModelLabel, RunStarted};
-use crate::log::event::kind::{
-    AgentStep, AnsweredBy, Asks, AttemptFailed, CallStarted, ChatMessage, MessageRole, Purpose,
-    QuestionAsked, Reply, StepState, Usage,
-};
 use crate::log::event::result_text::{reply_text, value_text};
 use crate::log::event::{
-    Elapsed, Event, EventKind, RunId, SpanId, SpanKind, SpanState, StopReason,
+    AgentStep, AnsweredBy, Asks, AttemptFailed, CallStarted, ChatMessage, Elapsed, Event,
+    EventKind, MessageRole, Purpose, QuestionAsked, Reply, RunId, SpanId, SpanKind, SpanState,
+    StepState, StopReason, Usage,
 };
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 use crate::log::facts::orchestrator::Task;

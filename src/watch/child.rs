@@ -243,7 +243,6 @@ pub struct ProgramSignals {
     pid: Option<u32>,
     is_apart: bool,
     has_ended: Arc<AtomicBool>,
-    /// When it was interrupted last.
     interrupted: Arc<Mutex<Option<Instant>>>,
 }
 

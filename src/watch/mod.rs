@@ -22,7 +22,6 @@ pub struct TraceMessage {
     pub protocol: Protocol,
     /// The framework that it is about, as the tap names it; empty: not known.
     pub framework: &'static str,
-    /// The id of the trace.
     pub trace: Arc<str>,
     pub what: SpanMessage,
 }

@@ -4,9 +4,8 @@
 
 use super::glyph::Glyph;
 use super::styled::{Badge, StyleRole};
-use crate::log::event::StopReason;
-use crate::log::event::kind::{Answer, AnsweredBy};
 use crate::log::event::stop::StopClass;
+use crate::log::event::{Answer, AnsweredBy, StopReason};
 use crate::log::facts::collaboration::Stance;
 use crate::log::world::questions::{QuestionEnd, QuestionRow};
 use crate::log::world::run_row::RunStatus;

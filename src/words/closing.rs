@@ -12,8 +12,7 @@ use super::styled::StyledLine;
 use crate::base::name::ToolName;
 use crate::base::time;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
-use crate::log::event::World;
-use crate::log::event::kind::{FallbackKind, Usage};
+use crate::log::event::{FallbackKind, Usage, World};
 use crate::log::world::tool_row::MIN_SAMPLES;
 use crate::log::world::{CutReply, Outcome, SessionOutcome};
 

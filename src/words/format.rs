@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::glyph::{Glyph, Glyphs};
 use crate::base::time::duration_text;
-use crate::log::event::kind::Usage;
+use crate::log::event::Usage;
 use crate::log::world::{RunFold, Tally};
 
 /// A running clock: `00:07`, `12:34`, from an hour on `1:02:03`.

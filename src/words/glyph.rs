@@ -6,7 +6,6 @@
 pub enum Glyph {
     /// Finished successfully.
     Done,
-    /// In progress.
     Running,
     /// Waiting for its turn.
     Waiting,
@@ -84,9 +83,7 @@ pub enum Glyph {
     Up,
     /// More below.
     Down,
-    /// More to the left.
     Left,
-    /// More to the right.
     Right,
     /// Separates two parts of a line.
     Dot,

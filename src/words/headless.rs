@@ -13,8 +13,7 @@ use super::verdict::{reason_id, stop_lead};
 use super::{badges, format};
 use crate::base::time;
 use crate::base::visible::{visible, visible_within};
-use crate::log::event::kind::{RunClosed, RunStarted, Usage};
-use crate::log::event::{Event, EventKind, World};
+use crate::log::event::{Event, EventKind, RunClosed, RunStarted, Usage, World};
 use crate::log::world::alerts::{Alert, AlertKind};
 use crate::log::world::{RunFold, Tally};
 

@@ -11,10 +11,9 @@ use super::sentence::task_of_span;
 use crate::base::name::PersonName;
 use crate::base::time::{duration_text, utc_text};
 use crate::base::visible::{REASON_CHARS, first_bytes, visible_within};
-use crate::log::event::kind::{
-    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, Subject, Withdrawal,
+use crate::log::event::{
+    Answer, AnsweredBy, Elapsed, Event, QuestionAnswered, QuestionAsked, Subject, Withdrawal,
 };
-use crate::log::event::{Elapsed, Event};
 use crate::log::world::questions::{
     EndedQuestion, OpenQuestion, QuestionEnd, QuestionRow, QuestionTally, Questions,
 };

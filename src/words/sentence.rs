@@ -15,11 +15,10 @@ use super::{badges, format, question};
 use crate::base::time::{self, millis};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{
-    Answer, AnsweredBy, Asks, FailureClass, ModelLabel, Purpose, Reply, RunClosed, RunStarted,
-    StepSize, Usage,
+use crate::log::event::{
+    Answer, AnsweredBy, Asks, BoundaryId, Command, Event, EventKind, FailureClass, ModelLabel,
+    Purpose, Reply, RunClosed, RunStarted, SpanId, StepSize, StopReason, Usage,
 };
-use crate::log::event::{BoundaryId, Command, Event, EventKind, SpanId, StopReason};
 use crate::log::facts::collaboration::Stance;
 use crate::log::world::{RunFold, SpanKind, World};
 use crate::scenario::patterns::collaboration::Decision;

@@ -9,12 +9,11 @@ use super::measure::single_line;
 use super::sentence::{Sentence, attempts_text, took_ms};
 use super::styled::StyleRole;
 use crate::base::time;
-use crate::log::event::kind::{
-    AgentStep, BreakerCause, BreakerStage, FallbackKind, LimitChange, StepState, ToolLimits,
-    WindowCounts,
-};
 use crate::log::event::tool::percent_text;
-use crate::log::event::{EventKind, StopReason};
+use crate::log::event::{
+    AgentStep, BreakerCause, BreakerStage, EventKind, FallbackKind, LimitChange, StepState,
+    StopReason, ToolLimits, WindowCounts,
+};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::policy::{BreakerMode, WindowKind};
 use crate::scenario::spec::tool::InjectedFault;

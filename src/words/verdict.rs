@@ -7,8 +7,8 @@ use super::format::first_sentence;
 use super::glyph::Glyph;
 use super::patterns::words_of;
 use super::styled::{Badge, StyleRole};
-use crate::log::event::kind::{Purpose, RunClosed};
 use crate::log::event::stop::StopClass;
+use crate::log::event::{Purpose, RunClosed};
 use crate::log::world::failures::StopRefusal;
 use crate::log::world::{RunFold, World};
 

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::log::event::redact::TextRedactor;
-use crate::log::event::{Event, EventKind, World};
+use crate::log::event::{AttemptFailed, Event, EventKind, FailureClass, World};
 use crate::support::table;
 use crate::words::page::RunPageWriter;
 

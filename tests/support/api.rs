@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use roundtable::log::event::kind::{AttemptFailed, ChatMessage, MessageRole, Reply};
+use roundtable::log::event::{AttemptFailed, ChatMessage, MessageRole, Reply};
 use roundtable::model::{ChatModel, ChatRequest};
 use roundtable::scenario::spec::tool::ToolOffer;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtable::gateway::{Tool, ToolRequest};
-use roundtable::log::event::kind::AttemptFailed;
+use roundtable::log::event::AttemptFailed;
 use roundtable::scenario::tools::documents::FolderSpec;
 use roundtable::tool::folder::{FolderRead, FolderSearch};
 use serde_json::{Map, Value, json};

@@ -11,10 +11,10 @@ use roundtable::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, Tool, ToolRequest,
 };
 use roundtable::log::bus::Bus;
-use roundtable::log::event::kind::{
-    AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply,
+use roundtable::log::event::{
+    AttemptFailed, CallStarted, Event, EventKind, FailureClass, Prompt, Purpose, Reply, Seq,
+    SpanId, StopReason,
 };
-use roundtable::log::event::{Event, EventKind, Seq, SpanId, StopReason};
 use roundtable::scenario::spec::policy::{CallPolicy, SafeMode};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use roundtable::log::event::kind::{AttemptFailed, ChatMessage, Reply};
+use roundtable::log::event::{AttemptFailed, ChatMessage, Reply};
 use roundtable::model::anthropic::Anthropic;
 use roundtable::model::{ChatModel, ChatRequest, Conversation};
 use roundtable::net::{Http, ProxyMode};

@@ -13,8 +13,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use roundtable::engine::{Launch, RunHandle, Toolbox};
 use roundtable::gateway::{Tool, ToolRequest};
-use roundtable::log::event::kind::AttemptFailed;
-use roundtable::log::event::{Event, Seq, World};
+use roundtable::log::event::{AttemptFailed, Event, Seq, World};
 use roundtable::scenario::Scenario;
 use serde_json::{Value, json};
 

@@ -10,8 +10,9 @@ use super::wire::{CHUNKED_HEAD, Server, answer, chunk};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use roundtable::engine::{Launch, ModelChoice};
-use roundtable::log::event::kind::{AttemptFailed, MessageRole, ModelLabel, Purpose, Reply};
-use roundtable::log::event::{Event, World};
+use roundtable::log::event::{
+    AttemptFailed, Event, MessageRole, ModelLabel, Purpose, Reply, World,
+};
 use roundtable::model::openai::OpenAi;
 use roundtable::model::script::ScriptedModel;
 use roundtable::model::{ChatModel, ChatRequest, Listener};

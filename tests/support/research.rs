@@ -13,8 +13,9 @@ use futures::future::BoxFuture;
 use roundtable::base::seeded_random::Latency;
 use roundtable::engine::{Launch, ModelChoice, RunHandle, Toolbox};
 use roundtable::gateway::{Tool, ToolRequest};
-use roundtable::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, Reply};
-use roundtable::log::event::{Event, Seq, World};
+use roundtable::log::event::{
+    AttemptFailed, Event, FailureClass, ModelLabel, Purpose, Reply, Seq, World,
+};
 use roundtable::model::{ChatModel, ChatRequest, Failure, Listener};
 use roundtable::scenario::Scenario;
 use roundtable::scenario::patterns::PatternSpec;

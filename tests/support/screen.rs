@@ -10,8 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
-use roundtable::log::event::kind::RunStarted;
-use roundtable::log::event::{Event, EventKind, RunId, Seq};
+use roundtable::log::event::{Event, EventKind, RunId, RunStarted, Seq};
 use roundtable::scenario::catalogue::{LiveOffer, ProviderHost, ProviderOffer, ScenarioEntry};
 use roundtable::scenario::{Override, Scenario, ScenarioOrigin};
 use roundtable::screen::effect::{LaunchRequest, RequestId};

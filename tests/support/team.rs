@@ -12,10 +12,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use roundtable::base::name::AgentName;
 use roundtable::engine::{Launch, ModelChoice, RunHandle};
-use roundtable::log::event::kind::{
-    ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, Usage,
+use roundtable::log::event::{
+    ChatMessage, Event, FailureClass, MessageRole, ModelLabel, Purpose, Reply, Seq, Usage, World,
 };
-use roundtable::log::event::{Event, Seq, World};
 use roundtable::model::{ChatModel, ChatRequest, Failure, Listener, failure};
 use roundtable::scenario::Scenario;
 use roundtable::scenario::patterns::PatternSpec;

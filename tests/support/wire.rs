@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use super::server::*;
-use roundtable::log::event::kind::{AttemptFailed, ChatMessage, MessageRole, Purpose, Reply};
+use roundtable::log::event::{AttemptFailed, ChatMessage, MessageRole, Purpose, Reply};
 use roundtable::model::anthropic::Anthropic;
 use roundtable::model::endpoint::{Endpoint, EndpointRequest, Wire};
 use roundtable::model::openai::OpenAi;

@@ -26,9 +26,11 @@ use crate::cli::stdio::{MAX_PLAYED, StdioService};
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::host::program_log;
 use crate::log::bus::LogReader;
-use crate::log::event::kind::{Answer, QuestionAnswered, QuestionAsked, QuestionId};
 use crate::log::event::stop::StopClass;
-use crate::log::event::{Command, Event, EventKind, StopReason, World};
+use crate::log::event::{
+    Answer, Command, Event, EventKind, QuestionAnswered, QuestionAsked, QuestionId, StopReason,
+    World,
+};
 use crate::net::json_rpc::{REFUSED, RpcError};
 use crate::scenario::{Scenario, ScenarioSource};
 

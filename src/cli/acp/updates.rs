@@ -11,11 +11,11 @@ use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, first_bytes, visible_lines, visible_within};
 use crate::cli::people::{QuestionContext, example, parse_answer, question_lines};
 use crate::cli::streams::StreamStyle;
-use crate::log::event::kind::{
-    Answer, Asks, CallStarted, Purpose, QuestionAsked, QuestionId, Subject,
-};
 use crate::log::event::question::{LEAVE_OUT, STOP};
-use crate::log::event::{Event, EventKind, RunId, SpanId, World, safe_json};
+use crate::log::event::{
+    Answer, Asks, CallStarted, Event, EventKind, Purpose, QuestionAsked, QuestionId, RunId, SpanId,
+    Subject, World, safe_json,
+};
 use crate::log::world::Outcome;
 use crate::run::questions::is_rememberable;
 use crate::screen::theme::Theme;

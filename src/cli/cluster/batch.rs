@@ -173,7 +173,6 @@ struct BatchProgress {
 struct PlayedSession {
     /// How it ended; `None`: not all of its messages were handed over.
     ended: Option<BatchRun>,
-    /// The runs that have ended.
     worlds: Vec<World>,
 }
 

@@ -176,7 +176,6 @@ pub(super) const NOTE_CHARS: usize = 400;
 
 /// How following a run ended.
 pub(crate) enum FollowEnd {
-    /// The run has ended.
     Ended(Box<Outcome>, Box<World>),
     /// The reader of the output has ended, or the operator does not wait.
     Exit(Exit),

@@ -382,7 +382,6 @@ pub struct Finding {
     pub rating: Rating,
     /// The subject, such as `key` or `terminal`.
     pub about: Cow<'static, str>,
-    /// The result.
     pub text: String,
     /// What to do about it, printed on a separate line.
     pub advice: Option<String>,

@@ -591,7 +591,6 @@ fn emphasised(cut: &Excerpt, paint: &StreamStyle) -> String {
 /// What `--json` says of a run.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct FoundOut {
-    /// How many events have the words.
     hit_count: u64,
     /// The first of them.
     hits: Vec<HitOut>,

@@ -34,8 +34,9 @@ use crate::cli::streams::StreamStyle;
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::host::run_store::row_of_log;
 use crate::host::{catalogue, program_log};
-use crate::log::event::kind::{QuestionAsked, QuestionId, Subject};
-use crate::log::event::{Command, EventKind, RunId, StopReason, World};
+use crate::log::event::{
+    Command, EventKind, QuestionAsked, QuestionId, RunId, StopReason, Subject, World,
+};
 use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::log::world::{Outcome, SessionOutcome};
 use crate::scenario::catalogue::ScenarioEntry;
@@ -98,7 +99,6 @@ pub struct ServedSession {
 /// A question that the user of the client has been asked.
 #[derive(Default)]
 struct AskedUser {
-    /// How often.
     count: u32,
     /// Why the last answer could not be taken, so that it is asked again.
     refused: Option<String>,

@@ -21,8 +21,8 @@ use crate::base::json_schema::FORMATS;
 use crate::base::refused::Refused;
 use crate::base::visible::visible_lines;
 use crate::cli::people::{QuestionContext, question_lines};
-use crate::log::event::kind::{QuestionAsked, Subject};
 use crate::log::event::safe_json;
+use crate::log::event::{QuestionAsked, Subject};
 use crate::scenario::spec::{InputKind, ScenarioInput};
 
 /// Arguments of `list_scenarios`.

@@ -12,8 +12,7 @@ use super::result::{CaseResult, FailedExpectation, NotStarted, TestResults, Tria
 use crate::base::visible::visible;
 use crate::cli::exit::Exit;
 use crate::engine::expectations::{ExpectationResult, Verdict};
-use crate::log::event::kind::SCHEMA_VERSION;
-use crate::log::event::{RunId, StopReason, safe_json};
+use crate::log::event::{RunId, SCHEMA_VERSION, StopReason, safe_json};
 
 /// The object that is printed.
 #[derive(Serialize)]

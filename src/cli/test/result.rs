@@ -44,7 +44,6 @@ pub const NO_WARNINGS: &str = "--deny-warnings";
 
 /// The results of a scenario.
 pub struct CaseResult {
-    /// Name of the scenario.
     pub name: String,
     /// The arguments of `roundtable run` that run it again, without its seed.
     pub words: String,
@@ -56,7 +55,6 @@ pub struct CaseResult {
     pub is_live: bool,
     /// Whether the runs asked something outside of this program.
     pub is_outside: bool,
-    /// Whether the runs are kept.
     pub is_kept: bool,
     /// Number of trials that were to be made.
     pub planned: usize,

@@ -14,8 +14,7 @@ use super::prepared::PlayedLog;
 use crate::cluster::Cluster;
 use crate::engine::RunHandle;
 use crate::log::bus::{Bus, LateAnswers, LogReader};
-use crate::log::event::kind::{Initiator, Reply};
-use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId};
+use crate::log::event::{Command, Event, EventKind, Initiator, Reply, RunId, Seq, SpanId};
 
 /// Events read at once.
 const BATCH: usize = 64;

@@ -15,8 +15,7 @@ use crate::host::prepare::{PrepareError, prepare};
 use crate::host::recorded::{RecordedRun, RecordedRunError, scenario_of_text};
 use crate::host::trust::Trust;
 use crate::log::bus::Recording;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Event, EventKind, RunId, Seq};
+use crate::log::event::{Event, EventKind, Initiator, RunId, Seq};
 use crate::run::{LeftSession, Session};
 use crate::scenario::catalogue::RequestedModel;
 
@@ -29,7 +28,6 @@ pub(crate) struct PlayedLog {
     pub place: u64,
     /// When the last group was stored, as Unix time in milliseconds of the server.
     pub stored_ms: u64,
-    /// How often the run was claimed.
     pub claims: u32,
     /// The runner that has claimed it last.
     pub runner: Option<String>,

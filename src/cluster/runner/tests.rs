@@ -18,11 +18,10 @@ use crate::cluster::rows::{ASKING, ClusterRow, RunRows};
 use crate::cluster::{Cluster, ClusterLog};
 use crate::log::bus::Bus;
 use crate::log::event::head::LaunchRecord;
-use crate::log::event::kind::{
-    Answer, AnsweredBy, Initiator, ModelLabel, QuestionAnswered, QuestionAsked, Reply,
-    SCHEMA_VERSION,
+use crate::log::event::{
+    Answer, AnsweredBy, Command, Event, EventKind, Initiator, ModelLabel, QuestionAnswered,
+    QuestionAsked, Reply, RunId, SCHEMA_VERSION, Seq, SpanId, World,
 };
-use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId, World};
 use crate::log::world::Projection;
 use crate::scenario::{ScenarioOrigin, load};
 use crate::store::{EventGroup, RunLog as _};

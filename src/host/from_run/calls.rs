@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::base::name::{PersonName, ToolName};
-use crate::log::event::kind::{
-    Answer, AnsweredBy, AttemptFailed, FailureClass, Purpose, QuestionId, Reply,
+use crate::log::event::{
+    Answer, AnsweredBy, AttemptFailed, Elapsed, Event, EventKind, FailureClass, Purpose,
+    QuestionId, Reply, SpanId, World,
 };
-use crate::log::event::{Elapsed, Event, EventKind, SpanId, World};
 
 /// A call of a run.
 pub struct RecordedCall {

@@ -15,7 +15,6 @@ const MAX_DEPTH: usize = 64;
 pub struct Turn {
     /// The program's name of it.
     pub name: Arc<str>,
-    /// The turn around it.
     pub inside: Option<usize>,
     pub about: Arc<SpanAbout>,
     pub end: Option<SpanEnd>,

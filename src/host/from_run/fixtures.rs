@@ -5,7 +5,7 @@ use toml_edit::{InlineTable, Table, value};
 
 use super::calls::{RecordedAttempt, RecordedCall};
 use super::values;
-use crate::log::event::kind::{AttemptFailed, FailureClass, Purpose};
+use crate::log::event::{AttemptFailed, FailureClass, Purpose};
 use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
 
 /// How an attempt failed.

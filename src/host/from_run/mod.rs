@@ -13,8 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::base::refused::Refused;
-use crate::log::event::kind::ModelLabel;
-use crate::log::event::{Event, EventKind, World};
+use crate::log::event::{Event, EventKind, ModelLabel, World};
 use crate::scenario;
 use crate::scenario::{ScenarioOrigin, Severity};
 

@@ -17,10 +17,10 @@ use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time::Day;
 use crate::log::event::head::LaunchRecord;
 use crate::log::event::id::SourceNo;
-use crate::log::event::kind::{
-    Answer, FailureClass, Initiator, ModelLabel, Purpose, Reply, RunStarted, ScriptedCall, Usage,
+use crate::log::event::{
+    Answer, Event, EventKind, FailureClass, Initiator, ModelLabel, Purpose, Reply, RunStarted,
+    ScriptedCall, Usage, World,
 };
-use crate::log::event::{Event, EventKind, World};
 use crate::log::world::Projection;
 use crate::scenario::Override;
 use crate::scenario::read::overrides::values_in_force;

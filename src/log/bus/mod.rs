@@ -25,8 +25,7 @@ use tokio::time::Instant;
 
 use self::segment::{HeldBytes, MAX_SEGMENT_BYTES, Segment};
 use super::clock::Clock;
-use super::event::kind::Reply;
-use super::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId};
+use super::event::{BoundaryId, Command, Elapsed, Event, EventKind, Reply, Seq, SpanId};
 use super::replay::{Replay, ReplayedEvent};
 
 pub use self::live::{LiveSlot, LiveText, LiveTextReader};

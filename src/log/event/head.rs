@@ -78,7 +78,7 @@ fn is_zero(times: &u32) -> bool {
 
 impl RunStarted {
     /// Price of a model in this run: the scenario's, or else the model's own. `model` is the name
-    /// in a call ([`CallStarted::model`](crate::log::event::kind::CallStarted::model)); it is `None` in a run
+    /// in a call ([`CallStarted::model`](crate::log::event::CallStarted::model)); it is `None` in a run
     /// that uses only one model. Returns `None` if there is no price.
     pub fn price_of(&self, model: Option<&str>) -> Option<Price> {
         if let Some(prices) = self.prices {

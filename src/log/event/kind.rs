@@ -81,6 +81,7 @@ macro_rules! kinds {
             /// The same variants, each read straight from a line whose kind is known.
             #[derive(::serde::Deserialize)]
             #[serde(remote = "Kinds")]
+            #[allow(clippy::enum_variant_names, reason = "they are the names of the kinds")]
             enum Fields {
                 $(
                     #[serde(rename = $kind)]

@@ -11,7 +11,7 @@ pub mod command;
 pub mod failure;
 pub mod head;
 pub mod id;
-pub mod kind;
+mod kind;
 pub(super) mod named;
 pub mod purpose;
 pub mod question;
@@ -28,17 +28,14 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use self::failure::FailureClass;
 use self::id::SourceNo;
-use self::kind::SCHEMA_VERSION;
-use self::purpose::Purpose;
 use super::facts::PatternFact;
 use super::facts::observed::SpanRole;
 use crate::base::name::TOO_LONG;
 
 pub use self::command::Command;
 pub use self::id::{Boundary, BoundaryId, Elapsed, RunId, Seq, SpanId};
-pub use self::kind::EventKind;
+pub use self::kind::*;
 pub use self::stop::{StopClass, StopReason};
 pub use super::world::World;
 
@@ -210,7 +207,6 @@ pub enum SpanKind {
     Call(Purpose),
     /// An attempt of a call; its number, from 1.
     Attempt(u32),
-    /// A span of an observed run.
     Observed(SpanRole),
 }
 
@@ -242,7 +238,6 @@ pub enum TextPart<'e> {
     Result(&'e Value),
     /// Why an attempt failed, and what of a reply had arrived.
     Error(&'e str, Option<&'e str>),
-    /// The answer of the run.
     Answer(&'e str),
     /// What an agent that hands over tells the next one.
     Handoff(&'e str),

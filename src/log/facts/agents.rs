@@ -390,7 +390,6 @@ impl RosterChange {
 pub struct AgentsPlan {
     /// The agent that the user talks to; `None`: the pattern calls the agents itself.
     pub root: Option<AgentName>,
-    /// Every agent.
     pub agents: Arc<[AgentHead]>,
 }
 

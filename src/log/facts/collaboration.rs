@@ -16,9 +16,8 @@ use crate::base::name::{FlagName, InputName, RoleName};
 use crate::base::time::millis;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::id::SpanId;
-use crate::log::event::kind::Purpose;
 use crate::log::event::stop::{ReasonPart, StopReason};
-use crate::log::event::{SpanKind, SpanState};
+use crate::log::event::{Purpose, SpanKind, SpanState};
 use crate::scenario::patterns::collaboration::{CollaborationBudget, Decision, Share};
 use crate::scenario::spec::script::ReplyEnd;
 

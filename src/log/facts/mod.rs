@@ -23,9 +23,8 @@ use self::research::{ResearchFact, ResearchPlan};
 use self::router::{RouterFact, RouterPlan};
 use super::event::command::Command;
 use super::event::id::SpanId;
-use super::event::kind::{Asks, Usage};
 use super::event::purpose::Purpose;
-use super::event::{SpanKind, SpanState, StopReason, TextPart};
+use super::event::{Asks, SpanKind, SpanState, StopReason, TextPart, Usage};
 use crate::base::name::AgentName;
 use crate::base::name::ToolName;
 
@@ -221,7 +220,6 @@ pub(crate) enum ForSpans<'f> {
     Decision(&'static str),
     /// Why a task or a source failed.
     Failed {
-        /// The reason in a word.
         word: String,
         /// The same with what was said.
         text: String,
@@ -320,9 +318,7 @@ pub struct FactAbout<'f> {
     /// The role of a seat.
     pub role: Option<&'f str>,
     pub agent: Option<&'f str>,
-    /// Number of attempts.
     pub attempt: Option<u32>,
-    /// Word for the reason.
     pub reason: Option<String>,
 }
 
@@ -396,6 +392,7 @@ macro_rules! facts {
             /// The same variants, each read straight from a line whose kind is known.
             #[derive(::serde::Deserialize)]
             #[serde(remote = "Kinds")]
+            #[allow(clippy::enum_variant_names, reason = "they are the names of the kinds")]
             enum Fields {
                 $(
                     #[serde(rename = $kind)]

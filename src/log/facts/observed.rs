@@ -9,8 +9,7 @@ use super::{EndedCall, Fact, FactAbout, Plan, facts};
 use crate::base::worded;
 use crate::log::event::failure::FailureClass;
 use crate::log::event::id::SpanId;
-use crate::log::event::kind::{Asks, Usage};
-use crate::log::event::{SpanKind, SpanState, StopReason, TextPart};
+use crate::log::event::{Asks, SpanKind, SpanState, StopReason, TextPart, Usage};
 
 facts! {
     /// A fact of an observed run.

@@ -13,9 +13,8 @@ use super::{Fact, FactAbout, Plan, facts};
 use crate::base::time::millis;
 use crate::base::worded;
 use crate::log::event::id::{SourceNo, SpanId};
-use crate::log::event::kind::FailureClass;
 use crate::log::event::stop::{ReasonPart, StopReason};
-use crate::log::event::{SpanKind, SpanState};
+use crate::log::event::{FailureClass, SpanKind, SpanState};
 use crate::scenario::patterns::research::{
     MisquotePolicy, ResearchBudget, SamePage, SourceRule, StepExecutor,
 };

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::agents::{AgentHead, AgentsPlan};
 use super::{Fact, FactAbout, PatternPlan, Plan, facts};
 use crate::base::name::{AgentName, FlagName};
-use crate::log::event::kind::Purpose;
+use crate::log::event::Purpose;
 use crate::log::event::stop::ReasonPart;
 
 facts! {

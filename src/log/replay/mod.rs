@@ -559,7 +559,6 @@ pub(crate) enum RecordedAttemptStep {
 
 /// The first recorded event that was not matched, if the run is idle: what has to happen next.
 pub(crate) enum RecordedInput {
-    /// The recording is used up.
     Over,
     /// A model or tool returned, or it is the turn of a call; the run continues.
     Delivered,

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::log::event::kind::{Asks, FailureClass, QuestionAsked, RunStarted, Subject};
-use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId};
+use crate::log::event::{
+    Asks, BoundaryId, Elapsed, Event, EventKind, FailureClass, QuestionAsked, RunStarted, Seq,
+    SpanId, Subject,
+};
 
 /// The recorded events of one run, from its head on: its whole log, or the part of it that was
 /// stored. Cheap to clone.

@@ -11,8 +11,9 @@ use super::spans::Spans;
 use super::spending::SpendingUsed;
 use super::tools::Tools;
 use crate::base::name::ToolName;
-use crate::log::event::kind::{BreakerCause, BreakerStage, WindowCounts};
-use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use crate::log::event::{
+    BreakerCause, BreakerStage, Elapsed, Event, EventKind, Seq, SpanId, WindowCounts,
+};
 use crate::scenario::spec::AlertLimits;
 
 /// Length of the window that is checked.
@@ -66,9 +67,7 @@ struct WindowSecond {
 /// An alert, from the moment a threshold was exceeded until it no longer was.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alert {
-    /// When it was raised.
     pub at: Elapsed,
-    /// The event that raised it.
     pub seq: Seq,
     /// When it ended, if it has.
     pub ended: Option<Elapsed>,

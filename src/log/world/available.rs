@@ -4,8 +4,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{Projection, RunState, World};
-use crate::log::event::Command;
-use crate::log::event::kind::{LimitChange, ToolLimits};
+use crate::log::event::{Command, LimitChange, ToolLimits};
 use crate::log::facts::agents::RosterChange;
 use crate::scenario::patterns::has_boundary;
 
@@ -215,7 +214,7 @@ fn missing_for(change: LimitChange, limits: &ToolLimits) -> Option<&'static str>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::event::kind::Initiator;
+    use crate::log::event::Initiator;
 
     #[test]
     fn reasons_are_sentences() {

@@ -14,8 +14,10 @@ use super::outcome::OutcomeFields;
 use super::spans::{SpanKind, Spans};
 use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::base::name::{PersonName, RoleName};
-use crate::log::event::kind::{AnsweredBy, Purpose, RunStarted, Usage};
-use crate::log::event::{Boundary, BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::event::{
+    AnsweredBy, Boundary, BoundaryId, Elapsed, Event, EventKind, Purpose, RunStarted, Seq, SpanId,
+    StopReason, Usage,
+};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{
     CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatStatus, Stance,
@@ -24,11 +26,9 @@ use crate::log::facts::collaboration::{
 /// State of a collaboration run.
 #[derive(Clone, Debug)]
 pub struct Collaboration {
-    /// The setup of the run.
     pub plan: Arc<CollaborationPlan>,
     /// The rounds in order; copies of the world share closed ones.
     pub rounds: Vec<Arc<Round>>,
-    /// Messages used so far.
     pub messages: u32,
     /// The call that composes the answer, once it is made.
     pub finalize: Option<SpanId>,
@@ -42,9 +42,7 @@ pub struct Round {
     /// Number of the round, from 1.
     pub number: u32,
     pub span: SpanId,
-    /// When it started.
     pub opened: Elapsed,
-    /// When it ended.
     pub closed: Option<Elapsed>,
     /// The seats of the sequence, including those that are not asked.
     pub seats: Vec<RoundSeat>,
@@ -61,7 +59,6 @@ pub struct Round {
 pub struct RoundSeat {
     pub role: RoleName,
     pub asked: SeatStatus,
-    /// Its progress.
     pub state: SeatState,
     /// Its call, once it is made.
     pub call: Option<SpanId>,
@@ -93,7 +90,6 @@ pub struct RoundSeat {
 /// The decision of a person, because no round had one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PersonDecision {
-    /// Who was asked.
     pub who: PersonName,
     pub decision: Decision,
     /// The reason; may be empty.

@@ -13,12 +13,11 @@ use super::run::RunFold;
 use super::spans::{SpanKind, Spans};
 use crate::base::name::{TaskId, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::log::event::kind::{
-    Asks, BreakerStage, BudgetReached, FailureClass, Purpose, ReplyRefused, RetryLimit, ToolLimits,
-    format_millis,
-};
 use crate::log::event::stop::{LlmError, StopClass};
-use crate::log::event::{Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::event::{
+    Asks, BreakerStage, BudgetReached, Event, EventKind, FailureClass, Purpose, ReplyRefused,
+    RetryLimit, Seq, SpanId, StopReason, ToolLimits, format_millis,
+};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::tools::mcp::split_name;
 
@@ -209,7 +208,6 @@ pub(crate) struct LastErrors {
 #[derive(Clone, Debug)]
 pub(crate) struct LastError {
     pub text: Arc<str>,
-    /// The event that has it.
     at: Seq,
     /// The tool that was called.
     tool: ToolName,

@@ -42,8 +42,7 @@ use self::resilience::Resilience;
 use self::router::Router;
 use self::team::Team;
 use self::tools::ToolLoad;
-use super::event::kind::Purpose;
-use super::event::{BoundaryId, Event, EventKind, Seq, SpanId};
+use super::event::{BoundaryId, Event, EventKind, Purpose, Seq, SpanId};
 use super::facts::PatternPlan;
 use super::facts::agents::SessionHead;
 use crate::scenario::patterns::collaboration::Decision;
@@ -201,12 +200,9 @@ pub enum PatternWorld {
     Orchestrator(Orchestrator),
     /// A team or swarm.
     Team(Team),
-    /// A resilience run.
     Resilience(Resilience),
-    /// A research run.
     Research(Box<Research>),
     Router(Router),
-    /// An observed run.
     Observed(Box<Observed>),
 }
 

@@ -23,7 +23,6 @@ use crate::scenario::spec::tool::ToolCall;
 /// State of an observed run.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The setup of the run.
     pub plan: Arc<ObservedPlan>,
     /// Its agents: nodes of a graph count as agents.
     pub agents: AgentsFold,
@@ -77,7 +76,6 @@ pub struct ObservedSpan {
 pub struct CallTotals {
     pub name: Arc<str>,
     pub calls: u64,
-    /// Those that failed.
     pub failed: u64,
     /// Those that have not ended.
     pub open: u64,

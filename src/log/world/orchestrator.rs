@@ -10,15 +10,16 @@ use super::outcome::{OutcomeFields, Replaced, to_value};
 use super::spans::Spans;
 use super::{EventLog, MarkKind, Projection, RunFold, SpanKind};
 use crate::base::name::TaskId;
-use crate::log::event::kind::{FailureClass, FallbackKind, Purpose};
-use crate::log::event::{Boundary, BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::event::{
+    Boundary, BoundaryId, Elapsed, Event, EventKind, FailureClass, FallbackKind, Purpose, Seq,
+    SpanId, StopReason,
+};
 use crate::log::facts::PatternFact;
 use crate::log::facts::orchestrator::{OrchestratorFact, OrchestratorPlan, Task};
 
 /// State of an orchestrator run.
 #[derive(Clone, Debug)]
 pub struct Orchestrator {
-    /// The setup of the run.
     pub plan: Arc<OrchestratorPlan>,
     /// The call that requests the plan, once it is made.
     pub plan_call: Option<SpanId>,
@@ -373,7 +374,6 @@ fn cause_of_fact(event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq
 pub struct TaskRow {
     /// The task as planned.
     pub task: Task,
-    /// Its progress.
     pub state: TaskState,
     /// Its span, once it has started.
     pub span: Option<SpanId>,
@@ -381,9 +381,7 @@ pub struct TaskRow {
     pub args_hash: String,
     /// When the plan was accepted: from then on it waits for a slot.
     pub planned: Elapsed,
-    /// When it started.
     pub opened: Option<Elapsed>,
-    /// When it ended.
     pub closed: Option<Elapsed>,
     /// Its call, once it is made.
     pub call: Option<SpanId>,
@@ -412,7 +410,6 @@ pub enum TaskState {
     Running,
     /// It waits for the next attempt.
     Retrying,
-    /// It has a result.
     Done,
     /// It has a fallback instead of a result.
     Degraded,
@@ -429,9 +426,7 @@ pub struct AttemptBar {
     pub number: u32,
     /// Its span; `None` if it was refused.
     pub span: Option<SpanId>,
-    /// When it started.
     pub opened: Elapsed,
-    /// When it ended.
     pub closed: Option<Elapsed>,
     pub end: AttemptEnd,
 }

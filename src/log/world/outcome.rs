@@ -16,8 +16,9 @@ use super::tool_row::BreakerMove;
 use super::{Projection, World};
 use crate::base::name::{TaskId, ToolName};
 use crate::base::time::millis;
-use crate::log::event::kind::{BreakerCause, FallbackKind, Usage, WindowCounts, is_zero};
-use crate::log::event::{RunId, StopReason};
+use crate::log::event::{
+    BreakerCause, FallbackKind, RunId, StopReason, Usage, WindowCounts, is_zero,
+};
 
 /// The outcome of a finished run. Its JSON has the fields of the source document in their order,
 /// then those that roundtable adds.

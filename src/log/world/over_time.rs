@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use super::progress::RunProgress;
 use crate::base::name::{AgentName, FlagName, PersonName, ToolName};
-use crate::log::event::kind::BreakerStage;
-use crate::log::event::{Elapsed, Event, Seq};
+use crate::log::event::{BreakerStage, Elapsed, Event, Seq};
 
 /// Most marks for the scrubber; further ones are counted in [`RunOverTime::marks_not_kept`].
 const MARKS: usize = 2048;
@@ -23,7 +22,6 @@ pub struct RunOverTime {
     pub activity: Activity,
     /// The longest times without an event.
     pub idle: IdleTimes,
-    /// Time of the last event.
     last: Elapsed,
 }
 
@@ -49,9 +47,7 @@ impl RunOverTime {
 /// A moment to mark on the scrubber.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScrubberMark {
-    /// Time of the event.
     pub at: Elapsed,
-    /// The event.
     pub seq: Seq,
     pub what: MarkKind,
 }
@@ -59,7 +55,6 @@ pub struct ScrubberMark {
 /// The meaning of a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarkKind {
-    /// A round started.
     Round(u32),
     /// The answer is being composed.
     Finalize,
@@ -79,13 +74,11 @@ pub enum MarkKind {
     Breaker(ToolName, BreakerStage),
     /// A fault was injected into a tool (`true`) or removed.
     Fault(ToolName, bool),
-    /// The run was paused.
     Paused,
     /// A handoff was refused by the limits of a swarm, or a source by an allowlist.
     Refused,
     /// A call or a contribution failed.
     Failed,
-    /// The run ended.
     Closed,
 }
 

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::log::event::kind::{Initiator, RunClosed};
-use crate::log::event::{BoundaryId, Elapsed, Event, Seq};
+use crate::log::event::{BoundaryId, Elapsed, Event, Initiator, RunClosed, Seq};
 use crate::scenario::spec::script::ReplyEnd;
 
 /// Whether a run is running, paused or closed.
@@ -39,7 +38,6 @@ pub enum RunState {
 pub struct RunProgress {
     /// Whether the run is running, paused or closed.
     pub stage: RunState,
-    /// Time of the last event.
     pub at: Elapsed,
     /// Sequence number of the next event.
     pub next: Seq,

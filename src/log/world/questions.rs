@@ -10,12 +10,11 @@ use serde_json::Value;
 use super::chunked::Chunked;
 use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::base::time::millis;
-use crate::log::event::kind::{
-    Answer, AnsweredBy, BudgetReached, QuestionAnswered, QuestionAsked, QuestionId, Subject,
-    Withdrawal,
-};
 use crate::log::event::question::{EXTEND, changed_text, denial, denial_text};
-use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use crate::log::event::{
+    Answer, AnsweredBy, BudgetReached, Elapsed, Event, EventKind, QuestionAnswered, QuestionAsked,
+    QuestionId, Seq, SpanId, Subject, Withdrawal,
+};
 use crate::scenario::patterns::collaboration::Decision;
 use crate::scenario::spec::SpendingLimits;
 
@@ -33,9 +32,7 @@ pub struct Questions {
     ended: Vec<EndedQuestion>,
     /// All that people were asked, turns of agents aside: those are hops.
     rows: Chunked<QuestionRow>,
-    /// The approvals that the run remembers.
     remembered: Vec<RememberedApproval>,
-    /// Counts.
     pub tally: QuestionTally,
     /// How often each person was asked; questions that a rule answered do not count.
     pub asked_of: BTreeMap<PersonName, u64>,
@@ -55,11 +52,9 @@ pub struct Questions {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenQuestion {
     pub asked: Arc<QuestionAsked>,
-    /// When it was asked.
     pub at: Elapsed,
     /// The span that asks.
     pub span: SpanId,
-    /// The event.
     pub seq: Seq,
 }
 
@@ -67,7 +62,6 @@ pub struct OpenQuestion {
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndedQuestion {
     pub question: OpenQuestion,
-    /// When it ended.
     pub at: Elapsed,
     /// Its answer, or why it was withdrawn.
     pub end: QuestionEnd,
@@ -83,7 +77,6 @@ pub enum QuestionEnd {
 /// A question that no rule answered, open or ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuestionRow {
-    /// The question as it was asked.
     pub question: OpenQuestion,
     /// When and how it ended; `None`: it is open, or was when the run ended.
     pub ended: Option<(Elapsed, QuestionEnd)>,

@@ -12,14 +12,15 @@ use super::outcome::{OutcomeFields, thousandths};
 use super::tools::{CallSlots, LoadAgent, ToolLoad};
 use super::{Projection, RunFold};
 use crate::base::name::ToolName;
-use crate::log::event::kind::{BreakerCause, BreakerStage, Purpose, WindowCounts};
-use crate::log::event::{BoundaryId, Event, EventKind, SpanId, StopReason};
+use crate::log::event::{
+    BoundaryId, BreakerCause, BreakerStage, Event, EventKind, Purpose, SpanId, StopReason,
+    WindowCounts,
+};
 use crate::log::facts::ResiliencePlan;
 
 /// State of a resilience run.
 #[derive(Clone, Debug)]
 pub struct Resilience {
-    /// The setup of the run.
     pub plan: Arc<ResiliencePlan>,
     /// The agents in order.
     pub agents: Vec<LoadAgent>,

@@ -10,15 +10,13 @@ use super::agents::AgentsFold;
 use super::outcome::{OutcomeFields, to_value};
 use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::base::name::{AgentName, FlagName};
-use crate::log::event::kind::Purpose;
-use crate::log::event::{Boundary, BoundaryId, Event, EventKind, Seq, SpanId};
+use crate::log::event::{Boundary, BoundaryId, Event, EventKind, Purpose, Seq, SpanId};
 use crate::log::facts::router::{Classification, FallbackCause, RouterFact, RouterPlan};
 use crate::scenario::patterns::router::{CLASSIFY, ROUTE};
 
 /// State of a run of a router.
 #[derive(Clone, Debug)]
 pub struct Router {
-    /// The setup of the run.
     pub plan: Arc<RouterPlan>,
     pub agents: AgentsFold,
     /// The last call of the classifier.

@@ -14,11 +14,11 @@ use super::spans::{Span, SpanKind, Spans};
 use super::spending::{ModelsByCaller, SpendingUsed};
 use super::tools::Tools;
 use crate::base::name::FlagName;
-use crate::log::event::kind::{
-    Asks, CallStarted, FlagAt, Initiator, Purpose, RunStarted, StepSize, Usage,
-};
 use crate::log::event::tool::FallbackKind;
-use crate::log::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::event::{
+    Asks, BoundaryId, CallStarted, Command, Elapsed, Event, EventKind, FlagAt, Initiator, Purpose,
+    RunStarted, Seq, SpanId, StepSize, StopReason, Usage,
+};
 use crate::log::facts::EndedCall;
 use crate::scenario::spec::Price;
 
@@ -502,7 +502,6 @@ impl OperatorSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     pub events: u64,
-    /// Calls started.
     pub calls: u64,
     /// Those of them that called a tool.
     pub tool_calls: u64,
@@ -522,12 +521,10 @@ pub struct Tally {
     pub denied: u64,
     /// Calls that were cancelled because the run stopped.
     pub cancelled: u64,
-    /// Attempts made.
     pub attempts: u64,
     pub failed_attempts: u64,
     /// Attempts after the first of their call that were made.
     pub retries: u64,
-    /// Replies that the pattern refused.
     pub refused_replies: u64,
     /// Calls that wait for their next attempt now.
     pub retrying: u64,

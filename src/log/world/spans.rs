@@ -34,15 +34,12 @@ pub struct Span {
     /// Its parent; the run's own span is its own parent.
     pub parent: SpanId,
     pub kind: SpanKind,
-    /// When it was opened.
     pub opened: Elapsed,
     /// When it was closed, if it was.
     pub closed: Option<Elapsed>,
     /// Whether it is open, done or failed.
     pub state: SpanState,
-    /// The event that opened it.
     pub opened_by: Seq,
-    /// The event that closed it.
     pub closed_by: Option<Seq>,
     pub first_child: Option<SpanId>,
     last_child: Option<SpanId>,

@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::log::event::SpanId;
-use crate::log::event::kind::{CallStarted, ModelPriceHead, Purpose, Usage};
+use crate::log::event::{CallStarted, ModelPriceHead, Purpose, SpanId, Usage};
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::{ModelCaller, Price};
 

@@ -16,7 +16,6 @@ use crate::log::facts::agents::TeamPlan;
 /// State of a run of a team or swarm.
 #[derive(Clone, Debug)]
 pub struct Team {
-    /// The setup of the run.
     pub plan: Arc<TeamPlan>,
     pub agents: AgentsFold,
 }

@@ -9,8 +9,7 @@ use std::time::Duration;
 use super::tool_timeline::ToolTimeline;
 use crate::base::name::ToolName;
 use crate::log::event::call_window::{CallWindow, WindowCounts};
-use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator, ToolHead};
-use crate::log::event::{Elapsed, Seq};
+use crate::log::event::{BreakerCause, BreakerStage, Elapsed, Initiator, Seq, ToolHead};
 use crate::scenario::spec::tool::InjectedFault;
 
 /// Marks to keep per tool: its latest attempts and refusals.
@@ -24,7 +23,6 @@ pub(super) const HISTORY: usize = 256;
 pub struct ToolRow {
     /// Its setup; the limits are the current ones.
     pub head: ToolHead,
-    /// Its counts.
     pub tally: ToolTally,
     /// Attempts in flight now.
     pub in_flight: u32,
@@ -38,7 +36,6 @@ pub struct ToolRow {
     pub oldest_cached_ms: u64,
     /// Durations of its answered calls, from start to end.
     pub latencies: Latencies,
-    /// The tool over time.
     pub timeline: ToolTimeline,
     /// The latest calls in the window of its breaker, if that has one.
     pub window: Option<BreakerWindowRow>,
@@ -71,7 +68,6 @@ pub struct ToolTally {
     pub denied: u64,
     /// Calls that were cancelled with their run.
     pub cancelled: u64,
-    /// Attempts made.
     pub attempts: u64,
     /// Retries by the tool's own client.
     pub client_retries: u64,
@@ -146,9 +142,7 @@ pub enum CallMark {
 /// A state change of a breaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BreakerMove {
-    /// When it happened.
     pub at: Elapsed,
-    /// The event.
     pub seq: Seq,
     /// The new state.
     pub to: BreakerStage,

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::chunked::Chunked;
-use crate::log::event::Elapsed;
-use crate::log::event::kind::BreakerStage;
+use crate::log::event::{BreakerStage, Elapsed};
 
 /// Number of buckets; their width doubles whenever the time exceeds the last one.
 const BUCKETS: usize = 512;

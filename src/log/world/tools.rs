@@ -10,11 +10,10 @@ use super::progress::RunProgress;
 use super::spans::Spans;
 use super::tool_row::{BreakerMove, CallMark, HISTORY, ToolRow};
 use crate::base::name::ToolName;
-use crate::log::event::kind::{
-    AttemptFailed, BreakerStage, CallStarted, FailureClass, FallbackKind, Reply, StepState,
-    ToolHead,
+use crate::log::event::{
+    AttemptFailed, BreakerStage, CallStarted, Elapsed, Event, EventKind, FailureClass,
+    FallbackKind, Reply, Seq, SpanId, StepState, StopReason, ToolHead,
 };
-use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 use crate::scenario::tools::mcp::split_name;
 
@@ -43,7 +42,6 @@ pub struct Tools {
 pub struct CallProgress {
     /// What it does; may be empty.
     pub text: String,
-    /// How much is done.
     pub done: f64,
     /// How much there is to do.
     pub total: Option<f64>,
@@ -466,7 +464,6 @@ pub struct ToolLoad<'w> {
 /// Call slots that all agents of a run share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSlots {
-    /// How many there are.
     pub pool: u32,
     pub in_use: u32,
     /// Most slots in use at the same time.

@@ -20,7 +20,7 @@ use super::client::stream::StreamedContent;
 use super::client::{ApiRequest, ApiWords, Client, ModelApi};
 use super::history::{HistoryRules, has_plain_characters, normalized, plain_name};
 use super::{ChatRequest, Conversation, Failure, ReplyForm};
-use crate::log::event::kind::{ChatMessage, MessageRole, Reply};
+use crate::log::event::{ChatMessage, MessageRole, Reply};
 use crate::net::NetError;
 use crate::scenario::spec::tool::ToolCall;
 use crate::scenario::spec::{JsonMode, Tuning};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::log::event::kind::{MessageRole, Reply};
+use crate::log::event::{MessageRole, Reply};
 use crate::model::client::fields::{
     BadAnswer, Fields, IgnoredFields, MAX_CALLS, NAME_CAP, TokenCounts, ToolCallFault, arguments,
     make_ids_unique, parse_needed, whole_arguments,
@@ -198,7 +198,6 @@ pub(crate) struct ReplyBlocks {
 struct ReplyBlock {
     index: i64,
     kind: BlockKind,
-    /// The start event of the block.
     start: Map<String, Value>,
     /// Its text or its thinking.
     text: String,

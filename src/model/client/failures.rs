@@ -7,7 +7,7 @@ use super::Client;
 use super::fields::{BadAnswer, MAX_CALLS, NAME_CAP, ToolCallFault};
 use super::stream::event_place;
 use crate::base::visible::{visible_within, without_byte_order_mark};
-use crate::log::event::kind::FailureClass;
+use crate::log::event::FailureClass;
 use crate::model::Failure;
 use crate::model::adaptation::OptionalParts;
 use crate::net::NetError;

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::refusal::error_text;
 use crate::base::json_text::repaired;
-use crate::log::event::kind::Usage;
+use crate::log::event::Usage;
 use crate::model::Conversation;
 use crate::net::sse::SseEvent;
 use crate::scenario::spec::tool::ToolCall;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::Client;
 use super::fields::{Fields, IgnoredFields};
-use crate::log::event::kind::ChatMessage;
+use crate::log::event::ChatMessage;
 use crate::model::Conversation;
 
 /// The most bytes of the fields of one reply that are kept.
@@ -134,7 +134,6 @@ fn merge_item(items: &mut Vec<Value>, item: Value) {
 pub(crate) struct KeptCall {
     /// Those next to its `function`.
     pub(crate) call: KeptFields,
-    /// Those in it.
     pub(crate) function: KeptFields,
 }
 

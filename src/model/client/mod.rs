@@ -29,7 +29,7 @@ use super::adaptation::{OptionalParts, RefusedParameters};
 use super::endpoint::{Endpoint, Provider, Wire};
 use super::{Adaptations, ChatModel, ChatRequest, Failure, Listener, failure};
 use crate::base::visible::{visible_within, without_byte_order_mark};
-use crate::log::event::kind::{FailureClass, ModelLabel, Reply};
+use crate::log::event::{FailureClass, ModelLabel, Reply};
 use crate::net::{Http, HttpResponse, Redactor, RequestTarget};
 use crate::scenario::spec::Tuning;
 
@@ -296,7 +296,6 @@ const MAX_NAME_CHARS: usize = 200;
 pub enum ProbeResult {
     /// It lists its models.
     Lists {
-        /// The number of models.
         models: usize,
         /// Whether the configured model is among them.
         has_model: bool,

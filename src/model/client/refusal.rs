@@ -9,7 +9,7 @@ use super::Client;
 use super::failures::{OTHER_MODEL_ADVICE, QUOTED_CHARS};
 use crate::base::time::millis;
 use crate::base::visible::visible_within;
-use crate::log::event::kind::{FailureClass, format_millis};
+use crate::log::event::{FailureClass, format_millis};
 use crate::model::Failure;
 use crate::model::adaptation::OptionalParts;
 use crate::net::{HttpResponse, read_prefix};

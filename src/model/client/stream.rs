@@ -10,7 +10,7 @@ use super::fields::{BadAnswer, Fields, ToolCallFault, is_keep_alive, read_event}
 use super::{Client, EVENT_CAP, STREAM_CAP};
 use crate::base::json_text::repaired;
 use crate::base::time::millis;
-use crate::log::event::kind::Reply;
+use crate::log::event::Reply;
 use crate::model::adaptation::OptionalParts;
 use crate::model::{ChatRequest, Failure, Listener};
 use crate::net::redact::StreamRedactor;

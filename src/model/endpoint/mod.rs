@@ -381,7 +381,6 @@ pub enum SettingOrigin {
     Scenario,
     /// The configuration file.
     Config,
-    /// The default value.
     Default,
 }
 

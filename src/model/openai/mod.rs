@@ -22,7 +22,7 @@ use super::client::stream::StreamedContent;
 use super::client::{ApiRequest, ApiWords, Client, ModelApi};
 use super::history::{HistoryRules, normalized};
 use super::{ChatRequest, Failure, ReplyContract, ReplyForm};
-use crate::log::event::kind::{ChatMessage, Reply};
+use crate::log::event::{ChatMessage, Reply};
 use crate::net::NetError;
 use crate::scenario::spec::{JsonMode, Tuning};
 
@@ -330,7 +330,7 @@ impl Serialize for ResponseFormat<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::event::kind::MessageRole;
+    use crate::log::event::MessageRole;
 
     #[test]
     fn roles_match_names_in_log() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::TEXT_CAP;
-use crate::log::event::kind::Reply;
+use crate::log::event::Reply;
 use crate::model::client::Client;
 use crate::model::client::fields::{
     BadAnswer, Fields, IgnoredFields, JsonText, MAX_CALLS, NAME_CAP, TokenCounts, ToolCallFault,

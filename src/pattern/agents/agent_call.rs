@@ -19,10 +19,10 @@ use crate::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, QueueMarker, attempt,
 };
 use crate::log::bus::Bus;
-use crate::log::event::kind::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply,
+use crate::log::event::{
+    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, SpanId,
+    StopReason, result_text,
 };
-use crate::log::event::{SpanId, StopReason, result_text};
 use crate::log::facts::agents::MemberOutput;
 use crate::run::control::Enclosing;
 use crate::run::{LLM, RunContext};
@@ -120,7 +120,6 @@ pub(crate) struct AgentCall<'a, F> {
     bound: Option<Duration>,
     /// When the first attempt began, in active run time.
     began: OnceLock<Duration>,
-    /// The span around the call.
     parent: OnceLock<SpanId>,
     /// The call, whose time limit does not count waits for people inside it.
     enclosing: OnceLock<Enclosing>,

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::policy::{HandoffLimiter, TRANSFER};
 use crate::base::name::AgentName;
-use crate::log::event::SpanId;
-use crate::log::event::kind::{ChatMessage, MessageRole, Prompt, Reply};
 use crate::log::event::result_text::marked_text;
+use crate::log::event::{ChatMessage, MessageRole, Prompt, Reply, SpanId};
 use crate::log::facts::agents::HistoryEntry;
 use crate::model::{Bookmark, Conversation};
 use crate::scenario::patterns::agents::SwarmLimits;

@@ -17,8 +17,10 @@ use super::{
 };
 use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::log::bus::Bus;
-use crate::log::event::kind::{Answer, CallStarted, Prompt, Purpose, Reply};
-use crate::log::event::{Boundary, Command, EventKind, SpanId, StopReason, result_text};
+use crate::log::event::{
+    Answer, Boundary, CallStarted, Command, EventKind, Prompt, Purpose, Reply, SpanId, StopReason,
+    result_text,
+};
 use crate::log::facts::agents::{
     AgentFact, CallFault, HandoffRefusal, RosterChange, RosterCommand,
 };

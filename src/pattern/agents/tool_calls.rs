@@ -12,8 +12,8 @@ use super::{AcceptedHandoff, AgentRole, AgentRun, AgentRunner, ModelReply, polic
 use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::gateway::CallFailed;
-use crate::log::event::kind::{Purpose, Subject};
 use crate::log::event::result_text;
+use crate::log::event::{Purpose, Subject};
 use crate::log::facts::agents::{AgentFact, CallFault, MissingResult};
 use crate::pattern::people::{PersonRequest, answer_text, call_person};
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};

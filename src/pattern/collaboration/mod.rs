@@ -21,8 +21,9 @@ use self::payload::{
 use self::policy::{AcceptedContribution, ContributionGateway, RoleSet};
 use crate::base::name::{PersonName, RoleName};
 use crate::gateway::CallFailed;
-use crate::log::event::kind::{Answer, AnsweredBy, ChatMessage, Purpose, Subject};
-use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::log::event::{
+    Answer, AnsweredBy, Boundary, ChatMessage, EventKind, Purpose, SpanId, StopReason, Subject,
+};
 use crate::log::facts::PatternPlan;
 use crate::log::facts::collaboration::{
     CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatPlan, SeatStatus,

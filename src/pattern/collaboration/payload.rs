@@ -9,7 +9,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::base::name::{FlagName, RoleName};
-use crate::log::event::kind::{ChatMessage, MessageRole};
+use crate::log::event::{ChatMessage, MessageRole};
 use crate::log::facts::collaboration::{Conflict, Contribution, Stance};
 use crate::model::{ReplyContract, ReplyForm};
 use crate::scenario::Scenario;
@@ -56,13 +56,10 @@ pub struct RoleTexts {
 /// What a role is asked about in a round.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundState<'a> {
-    /// The goal of the run.
     pub goal: &'a str,
     /// The facts, as JSON.
     pub facts: &'a RawValue,
-    /// The last rounds.
     pub recent: &'a [RecentRound],
-    /// The conflicts of the last one.
     pub open_conflicts: &'a [Conflict],
     /// The positions of the flags, if the request has them.
     pub flags: &'a BTreeMap<FlagName, bool>,

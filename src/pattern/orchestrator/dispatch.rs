@@ -14,8 +14,10 @@ use tokio::sync::Notify;
 use super::policy;
 use crate::base::name::ToolName;
 use crate::log::bus::Bus;
-use crate::log::event::kind::{AttemptFailed, FailureClass, Initiator, Purpose};
-use crate::log::event::{Boundary, Command, EventKind, SpanId, StopReason};
+use crate::log::event::{
+    AttemptFailed, Boundary, Command, EventKind, FailureClass, Initiator, Purpose, SpanId,
+    StopReason,
+};
 use crate::log::facts::orchestrator::{OrchestratorFact, Task, WorkerFault};
 use crate::run::control::Branch;
 use crate::run::{CallerPolicy, LiveControl, RunContext, ToolCallRequest};

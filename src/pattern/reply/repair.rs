@@ -29,7 +29,6 @@ impl Repaired {
 pub struct ParsedReply {
     /// The data.
     pub value: Value,
-    /// The repairs that were made.
     pub repaired: Vec<Repaired>,
 }
 

@@ -22,8 +22,9 @@ use self::note_taking::AcceptedNote;
 use self::policy::{BadPlan, address, answer, compare, detail};
 use self::reading::{SourceReader, parse_source, unwrap_tool_data};
 use crate::base::name::{FlagName, ToolName};
-use crate::log::event::kind::{AttemptFailed, ChatMessage, FailureClass, Purpose};
-use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::log::event::{
+    AttemptFailed, Boundary, ChatMessage, EventKind, FailureClass, Purpose, SpanId, StopReason,
+};
 use crate::log::facts::PatternPlan;
 use crate::log::facts::research::{
     AnswerCited, AnswerRefused, FoundSource, KeptSource, Note, NoteProblem, NotesCompared,

@@ -16,8 +16,7 @@ use crate::base::name::ToolName;
 use crate::base::stems::stems;
 use crate::base::visible::visible_within;
 use crate::log::event::id::SourceNo;
-use crate::log::event::kind::Purpose;
-use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::log::event::{EventKind, Purpose, SpanId, StopReason};
 use crate::log::facts::research::{
     KeptSource, Note, NoteId, NoteIssue, NoteRefused, NotesLimit, NotesTruncated, ResearchFact,
     SourceOutcome,
@@ -36,7 +35,6 @@ pub(crate) struct AcceptedNote {
 /// Takes the notes of one run.
 pub(crate) struct NoteTaker<'a> {
     research: &'a ResearchRun<'a>,
-    /// The notes so far.
     pub taken: Vec<AcceptedNote>,
     /// Which words of the question the pages so far have.
     pub words: PageWords,

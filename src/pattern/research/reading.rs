@@ -16,8 +16,7 @@ use crate::base::time::Day;
 use crate::base::visible::visible_within;
 use crate::gateway::CallFailed;
 use crate::log::event::id::SourceNo;
-use crate::log::event::kind::{AttemptFailed, FailureClass, Purpose};
-use crate::log::event::{Boundary, SpanId, StopReason};
+use crate::log::event::{AttemptFailed, Boundary, FailureClass, Purpose, SpanId, StopReason};
 use crate::log::facts::research::{
     Denial, FoundSource, KeptSource, PageRead, ReadingEnd, ResearchFact, SourceOutcome,
 };

@@ -278,9 +278,7 @@ pub struct RunFacts {
 /// The calls of one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallFacts {
-    /// Their number.
     pub calls: u64,
-    /// Those that failed.
     pub failed: u64,
     /// Those whose end is not known.
     pub lost: u64,

@@ -25,7 +25,6 @@ pub(crate) struct PatternRow {
     pub pattern: Pattern,
     /// The word for it in files, and the name of its required table.
     pub name: &'static str,
-    /// Its other tables.
     pub tables: &'static [&'static str],
     /// Those of its other tables that a file must have.
     pub required: &'static [&'static str],
@@ -291,7 +290,6 @@ pub struct LimitField {
     pub path: &'static str,
     /// Its label in the form.
     pub label: &'static str,
-    /// Its value in the scenario.
     pub value: u64,
 }
 

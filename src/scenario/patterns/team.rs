@@ -30,7 +30,6 @@ use crate::scenario::spec::tool::ToolSpec;
 pub struct TeamSpec {
     /// The agent that the user talks to: a coordinator team or a swarm.
     pub root: AgentName,
-    /// Every agent.
     pub agents: AgentsSpec,
     /// Messages that follow the goal in the session, in order.
     pub follow_ups: Vec<Arc<str>>,

@@ -418,7 +418,6 @@ pub struct Tuning {
 pub enum JsonMode {
     /// Only in the prompt.
     Text,
-    /// As any JSON object.
     JsonObject,
     /// With the contract's JSON schema.
     JsonSchema,
@@ -470,7 +469,6 @@ pub enum ModelCaller {
     Role(RoleName),
     /// An agent of a team or swarm.
     Agent(AgentName),
-    /// A step of the pattern.
     Step(ScriptStep),
 }
 

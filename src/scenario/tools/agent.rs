@@ -156,7 +156,6 @@ pub enum ActionKind {
     Execute,
     /// It plans.
     Think,
-    /// It fetches something.
     Fetch,
     /// Anything else.
     Other,

@@ -105,7 +105,6 @@ pub struct FixtureRow {
     pub latency: Latency,
     /// A failure before the result, if any.
     pub fault: Option<ScriptFault>,
-    /// The result.
     pub answer: FixtureAnswer,
 }
 

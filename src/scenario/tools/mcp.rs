@@ -110,7 +110,6 @@ impl NameRule for ServerName {
 /// An MCP server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpServerSpec {
-    /// Its name in the scenario.
     pub name: String,
     /// How it is reached.
     pub transport: McpTransport,

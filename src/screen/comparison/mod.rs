@@ -57,7 +57,6 @@ pub struct AwaitedComparison {
 pub enum DifferenceLine {
     /// The name of the value that differs.
     Name(String),
-    /// A text that both have.
     Same(String),
     /// A row of the texts of the left and the right run, side by side; `first`: the texts part
     /// here. `None`: that run has no such value.
@@ -68,7 +67,6 @@ pub enum DifferenceLine {
     },
     /// A row of the text of one run.
     One {
-        /// Whether it is the right run.
         right: bool,
         /// The text; `None`: the run has no such value.
         text: Option<String>,

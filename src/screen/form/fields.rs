@@ -165,7 +165,6 @@ pub enum FieldId {
     /// The boundary that a fork continues from.
     Boundary,
     Goal,
-    /// An input of the scenario.
     Input(InputName),
     /// The position of a flag at the start.
     Flag(FlagName),

@@ -130,7 +130,6 @@ impl RunFilter {
 pub(crate) struct SaidSearch {
     /// The words in the filter now.
     wanted: WordQuery,
-    /// The words of the last search.
     asked: WordQuery,
     /// The last question, until it is answered completely.
     request: Option<RequestId>,

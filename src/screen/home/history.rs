@@ -26,7 +26,6 @@ pub struct HistorySummary {
     pub longest_id: usize,
     /// Whether runs of a cluster are among them.
     pub has_cluster: bool,
-    /// Whether a run has a cost.
     pub has_cost: bool,
 }
 
@@ -48,7 +47,6 @@ pub struct History {
     waiting: usize,
     /// Number of kept runs that are not of this session, with or without a filter.
     others: usize,
-    /// Which runs are listed.
     pub filter: ListFilter,
     sort: RunSort,
     /// The filter's search for words that were said.
@@ -163,7 +161,6 @@ impl<'a> ListedRun<'a> {
 pub struct RunList<'a> {
     /// The runs of this session.
     pub runs: &'a [RunPage],
-    /// The kept runs.
     pub history: &'a History,
 }
 

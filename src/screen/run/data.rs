@@ -10,8 +10,9 @@ use super::earlier::EarlierEvents;
 use super::origin::{KeptRun, NextMessage, RemoteRun, RunSession};
 use super::timeline::Timeline;
 use crate::base::name::{FlagName, ToolName};
-use crate::log::event::kind::LimitChange;
-use crate::log::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, World};
+use crate::log::event::{
+    Command, Elapsed, Event, EventKind, LimitChange, RunId, Seq, SpanId, World,
+};
 use crate::log::facts::agents::MemberChange;
 use crate::log::world::{EventLog, RunState};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::EventWindow;
-use crate::log::event::kind::Purpose;
-use crate::log::event::{Event, EventKind, StopReason, World};
+use crate::log::event::{Event, EventKind, Purpose, StopReason, World};
 use crate::scenario::cel::{CelBindings, Condition, ConditionError, EvalBudget, EvalLimits};
 use crate::words::badges;
 use crate::words::sentence::{Sentence, Stated, sentence};

@@ -9,7 +9,7 @@ use ratatui::style::{Modifier, Style};
 use super::RunPage;
 use super::views::{HeaderNote, TrackRow};
 use crate::base::time;
-use crate::log::event::kind::{Initiator, ModelLabel, RunClosed};
+use crate::log::event::{Initiator, ModelLabel, RunClosed};
 use crate::log::world::{RunState, World};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;

@@ -14,11 +14,9 @@ use crate::screen::effect::{LaunchRequest, RequestId};
 /// A kept run, or one in an exported log, and whether all of its events are here.
 #[derive(Clone, Debug)]
 pub struct KeptRun {
-    /// Its row when it was opened.
     pub row: RunRow,
     /// Whether its log is an exported one. Such a run is not in the store, even if one there has its id.
     pub is_file: bool,
-    /// The request for its events.
     pub request: RequestId,
     /// Whether all of the log has been read.
     pub is_read: bool,
@@ -99,7 +97,6 @@ const MAX_AWAY: usize = 8;
 pub struct AwayTime {
     /// When the first of them happened.
     pub from: Elapsed,
-    /// When the last of them happened.
     pub until: Elapsed,
     pub events: u64,
 }

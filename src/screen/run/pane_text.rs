@@ -111,7 +111,6 @@ pub fn question_rows(width: u16, words: &PaneText<'_>) -> Vec<String> {
 pub struct RowShares {
     /// Rows that say how the run ended, if the subject is the outcome.
     pub above: u16,
-    /// Rows of the text.
     pub words: u16,
     /// Rows of the actions, and of the call's attempts and tokens.
     pub below: u16,

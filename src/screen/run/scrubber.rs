@@ -12,8 +12,7 @@ use super::RunPage;
 use super::data::RunData;
 use super::layout::scrubber_line;
 use crate::base::time;
-use crate::log::event::kind::BreakerStage;
-use crate::log::event::{Elapsed, EventKind};
+use crate::log::event::{BreakerStage, Elapsed, EventKind};
 use crate::log::world::{MarkKind, World};
 use crate::screen::DrawContext;
 use crate::screen::layout::line;
@@ -568,8 +567,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::log::event::kind::Initiator;
-    use crate::log::event::{Boundary, Event, EventKind, Seq, SpanId, World};
+    use crate::log::event::{Boundary, Event, EventKind, Initiator, Seq, SpanId, World};
     use crate::support::facts;
 
     /// A world of events at these times, in seconds, with pauses between two times each.

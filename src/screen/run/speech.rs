@@ -10,8 +10,7 @@ use super::pane_text::{
     ACTION, RowShares, TextLines, TextPane, TextState, action_rows, question_rows, text_area,
 };
 use crate::base::time;
-use crate::log::event::kind::{EventKind, FailureClass};
-use crate::log::event::{SpanId, World};
+use crate::log::event::{EventKind, FailureClass, SpanId, World};
 use crate::log::world::{Projection, Span, SpanKind, SpanState};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;

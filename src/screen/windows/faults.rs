@@ -9,8 +9,7 @@ use ratatui::layout::Rect;
 use crate::base::name::ToolName;
 use crate::base::time::millis;
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{Initiator, LimitChange, ToolLimits};
-use crate::log::event::{Command, RunId};
+use crate::log::event::{Command, Initiator, LimitChange, RunId, ToolLimits};
 use crate::log::world::World;
 use crate::log::world::available::{RunPart, available, can_change};
 use crate::log::world::tool_row::ToolRow;
@@ -42,7 +41,6 @@ pub struct FaultsDrawer {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ToolSetting {
     Fault(FaultKind),
-    /// The current value of a limit.
     Limit(LimitChange),
 }
 

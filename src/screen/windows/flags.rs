@@ -5,8 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::base::name::FlagName;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, Event, EventKind, RunId};
+use crate::log::event::{Command, Event, EventKind, Initiator, RunId};
 use crate::log::world::available::{RunPart, Unavailable, available, can_change};
 use crate::log::world::{FlagNow, World};
 use crate::screen::action::Action;

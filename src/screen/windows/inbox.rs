@@ -5,8 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{Overlay, card};
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, RunId};
+use crate::log::event::{Command, Initiator, RunId};
 use crate::log::world::questions::RememberedApproval;
 use crate::log::world::run_row::RunRow;
 use crate::screen::action::Action;

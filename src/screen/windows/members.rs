@@ -6,8 +6,7 @@ use ratatui::layout::Rect;
 
 use super::Overlay;
 use crate::base::name::AgentName;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, RunId};
+use crate::log::event::{Command, Initiator, RunId};
 use crate::log::facts::agents::{RosterChange, RosterCommand};
 use crate::log::world::World;
 use crate::log::world::available::{RunPart, available, can_change};

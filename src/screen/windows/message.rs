@@ -6,8 +6,7 @@ use ratatui::layout::Rect;
 use tui_textarea::CursorMove;
 
 use super::Overlay;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, RunId};
+use crate::log::event::{Command, Initiator, RunId};
 use crate::log::world::Projection;
 use crate::screen::action::Action;
 use crate::screen::effect::{Effect, FollowUp, LaunchRequest, RunBeginning, Update};

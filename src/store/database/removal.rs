@@ -29,7 +29,6 @@ impl Default for Retention {
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Number of runs.
     pub runs: u64,
     /// Bytes of their logs.
     pub bytes: u64,

@@ -122,7 +122,6 @@ const MAX_DAMAGES: usize = 5;
 /// What a store has, and what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreReport {
-    /// Number of runs.
     pub runs: u64,
     /// What is damaged, one sentence each, at most five.
     pub damage: Vec<String>,

@@ -16,8 +16,7 @@ use super::reader::group_before;
 use super::writer::Change;
 use super::{Database, StoreError, as_integer, as_number};
 use crate::base::word_query::WordQuery;
-use crate::log::event::TextPart;
-use crate::log::event::{Event, EventKind, RunId, Seq, SpanId};
+use crate::log::event::{Event, EventKind, RunId, Seq, SpanId, TextPart};
 use crate::store::{EventGroup, EventWords};
 
 /// Rows of one run after which the rest of the run is skipped, where only the run is wanted.
@@ -41,7 +40,6 @@ pub struct RunHits {
     pub run: RunId,
     /// The first events that have them.
     pub first: Vec<Seq>,
-    /// How many events have them.
     pub count: u64,
 }
 

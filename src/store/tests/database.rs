@@ -3,7 +3,7 @@
 use futures::StreamExt as _;
 
 use super::*;
-use crate::log::event::kind::QuestionAsked;
+use crate::log::event::QuestionAsked;
 use crate::store::database::OpenError;
 use crate::store::database::removal::{Deletion, Retention};
 

@@ -22,8 +22,7 @@ use super::database::removal::Retention;
 use super::database::rows::RunCourse;
 use super::file::{LogFile, LogFileLimits};
 use super::*;
-use crate::log::event::kind::RunClosed;
-use crate::log::event::{Event, EventKind, SpanId, StopReason};
+use crate::log::event::{Event, EventKind, RunClosed, SpanId, StopReason};
 use crate::log::world::run_row::{RunRow, RunStatus};
 
 fn id(text: &str) -> RunId {

@@ -8,8 +8,7 @@ use tokio::time::Instant;
 
 use super::DashboardLoop;
 use crate::base::visible::visible_within;
-use crate::log::event::kind::{Initiator, QuestionId};
-use crate::log::event::{Event, EventKind, RunId, World};
+use crate::log::event::{Event, EventKind, Initiator, QuestionId, RunId, World};
 use crate::log::world::RunState;
 use crate::scenario::config::NotifyBy;
 use crate::screen::theme::ColourDepth;
@@ -29,7 +28,6 @@ const MAX_TEXT_CHARS: usize = 160;
 /// The settings of the terminal: its colours, title and notifications.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TerminalSettings {
-    /// Number of its colours.
     pub depth: ColourDepth,
     /// Whether its title says what the runs do.
     pub title: bool,

@@ -16,7 +16,7 @@ use super::text_index;
 use super::text_index::{IndexFailed, Refreshed, TextIndex};
 use crate::base::catch_panic;
 use crate::base::visible::visible_within;
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::scenario::tools::documents::FolderSpec;
 use crate::tool::NotReady;
 

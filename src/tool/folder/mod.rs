@@ -29,7 +29,7 @@ use self::source::{CatalogueEntry, FolderPage, SkipReason};
 use super::text::DocumentFormat;
 use crate::base::visible::visible_within;
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::scenario::tools::documents::FolderSpec;
 
 pub use self::index::ready;

@@ -22,7 +22,7 @@ use super::http::{self, HttpAddress};
 use super::results::{add_tools, tool_page};
 use super::stdio;
 use crate::gateway::{AttemptHost, AttemptProgress, InputRequest};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::json_rpc;
 use crate::tool::link::{LinkFailures, LinkGuard, ProgramLink};
 use crate::tool::program::LinkedProgram;

@@ -23,7 +23,7 @@ use sse_stream::Sse;
 
 use super::results::{Asked, no_discovery, read_message};
 use crate::base::time::millis;
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::sse::{SseError as EventError, SseEvent, SseParser};
 use crate::net::{Http, HttpResponse, NetError, Redactor, RequestTarget, read_prefix};
 use crate::scenario::tools::mcp::{McpServerSpec, McpUrl};

@@ -23,7 +23,7 @@ use self::http::HttpAddress;
 use self::results::call_result;
 use super::{Environment, NotReady, ToolSettings};
 use crate::gateway::AttemptHost;
-use crate::log::event::kind::AttemptFailed;
+use crate::log::event::AttemptFailed;
 use crate::log::event::tool::OfferedTool;
 use crate::net::Http;
 use crate::scenario::tools::mcp::{McpServerSpec, McpTransport, McpVersion};
@@ -172,7 +172,6 @@ enum ServerState {
     /// The attempt that starts it lives as long as somebody waits for it.
     Starting(WeakShared<BoxFuture<'static, OpenResult>>),
     Up(Arc<Connection>),
-    /// The run has ended.
     Ended,
 }
 

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::McpResult;
 use crate::base::json_text::read_lenient;
 use crate::base::visible::{visible_lines, visible_within};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::log::event::question::check_fields;
 use crate::log::event::tool::OfferedTool;
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::tool::link::LinkFailures;
 use crate::tool::redact_json;
 

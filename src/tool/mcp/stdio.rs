@@ -11,7 +11,7 @@ use rmcp::model::{
 use rmcp::transport::Transport;
 
 use super::results::{Asked, read_message};
-use crate::log::event::kind::AttemptFailed;
+use crate::log::event::AttemptFailed;
 use crate::net::json_rpc::read_line;
 use crate::tool::link::{LinkFailures, ProgramLink};
 use crate::tool::program;

@@ -81,7 +81,6 @@ fn options() -> Options {
 struct MarkdownReader {
     flow: Flow,
     heading: String,
-    /// Level of the current heading.
     in_heading: Option<HeadingLevel>,
     in_code: bool,
     /// Number of open elements that are not shown: pictures, raw HTML.

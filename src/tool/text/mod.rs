@@ -133,7 +133,6 @@ pub enum DocumentFormat {
     /// HTML, and XHTML parsed like HTML.
     Html,
     Markdown,
-    /// Plain text.
     Plain,
     Pdf,
 }

@@ -20,7 +20,7 @@ use super::redirects::{RedirectChain, RedirectPolicy, redirect_target};
 use super::robots::{CachedRobots, RobotsReply, RobotsRules};
 use crate::base::time::millis;
 use crate::base::visible::visible_within;
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::error::size;
 use crate::net::{HttpResponse, NetError, Redactor, RequestTarget, read_within};
 use crate::scenario::tools::documents::WebSpec;
@@ -414,7 +414,6 @@ impl FetchErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FetchError {
     pub(crate) kind: FetchErrorKind,
-    /// The reason in words.
     pub(crate) text: String,
     /// Target of a redirect that is not followed.
     pub(crate) location: Option<String>,

@@ -32,7 +32,7 @@ use super::text::{ExtractedDocument, Unreadable};
 use crate::base::time;
 use crate::base::time::WallClock;
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
 use crate::scenario::read::names::domain_in_ascii;
 use crate::scenario::tools::documents::WebSpec;

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::sentence::{model_text, sentence};
-use crate::log::event::TextPart;
-use crate::log::event::kind::RunStarted;
-use crate::log::event::{Event, EventKind, SpanId, World};
+use crate::log::event::{Event, EventKind, RunStarted, SpanId, TextPart, World};
 use crate::log::facts::observed::{ObservedFact, SpanAbout};
 use crate::log::world::SpanKind;
 
@@ -36,7 +34,6 @@ pub enum ComparisonRow {
     Setup(usize),
     /// So many equal events one after the other.
     Equal(usize),
-    /// The difference at this place.
     Difference(usize),
 }
 
@@ -70,9 +67,7 @@ pub struct EventDifference {
     pub equal_before: usize,
     /// The fields that differ; empty if one run alone has the event.
     pub fields: Vec<FieldDifference>,
-    /// The event of the left run.
     pub left: Option<DifferentEvent>,
-    /// The event of the right run.
     pub right: Option<DifferentEvent>,
 }
 
@@ -84,7 +79,6 @@ pub struct FieldDifference {
     /// The value of the left run as text, from shortly before the place where it differs; empty if it
     /// has none.
     pub left: String,
-    /// That of the right run.
     pub right: String,
     /// The number of characters at the start of `left` and `right` that are equal.
     pub same: usize,
@@ -395,7 +389,6 @@ pub struct SetupDifference {
     pub what: String,
     /// What the left run has; empty for nothing.
     pub left: String,
-    /// What the right run has.
     pub right: String,
 }
 

@@ -42,9 +42,7 @@ impl ComparedRuns {
 /// The figures of one of the two runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedRun {
-    /// Its id.
     pub run: String,
-    /// The name of its scenario.
     pub scenario: String,
     /// The name of its pattern.
     #[serde(skip)]
@@ -57,7 +55,6 @@ pub struct ComparedRun {
     /// Its result, or its progress, in a few words.
     #[serde(skip)]
     pub result: String,
-    /// Number of its events.
     pub events: usize,
     /// Time without pauses in milliseconds.
     pub elapsed_ms: u64,
@@ -67,7 +64,6 @@ pub struct ComparedRun {
     pub requests: u64,
     /// Requests per call; `None`: there was no call.
     pub amplification: Option<f64>,
-    /// Tokens used.
     pub tokens: u64,
     /// US dollars, estimated; `None`: unknown.
     pub cost_usd: Option<f64>,

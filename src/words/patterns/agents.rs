@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
-use crate::log::event::kind::{Purpose, Reply};
-use crate::log::event::{Event, EventKind, SpanId};
+use crate::log::event::{Event, EventKind, Purpose, Reply, SpanId};
 use crate::log::facts::agents::{AgentFact, LoopGuard, MissingResult, RosterChange};
 use crate::log::world::agents::{
     AgentRow, AgentState, AgentsFold, HANDED_OVER, HopKind, HopState, LineKind, ResultEnd,

@@ -18,8 +18,7 @@ use super::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use super::verdict::{RunVerdict, reason_id, run_lead, run_stop_line};
 use super::{badges, format};
 use crate::base::name::FlagName;
-use crate::log::event::kind::{Purpose, RunClosed};
-use crate::log::event::{Event, StopReason};
+use crate::log::event::{Event, Purpose, RunClosed, StopReason};
 use crate::log::world::{PatternWorld, Projection, RunFold, SpanKind, SpendingUsed, World};
 
 /// The words of the run's pattern; `None` before the head.
@@ -213,7 +212,6 @@ pub struct RunStep {
     pub text: String,
     /// Whether the run can end with success without its result.
     pub is_optional: bool,
-    /// How far it is.
     pub state: RunStepState,
 }
 

@@ -12,8 +12,7 @@ use super::{
 use crate::base::name::{FlagName, TaskId};
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
-use crate::log::event::{Event, EventKind, SpanId, StopReason};
+use crate::log::event::{Event, EventKind, FallbackKind, Purpose, RunClosed, SpanId, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::orchestrator::{OrchestratorFact, Task, WorkerFault};
 use crate::log::world::orchestrator::{Orchestrator, TaskRow, TaskState};

@@ -1,8 +1,7 @@
 //! A resilience run in words.
 
 use super::{Narrate, PatternTerms, Progress, add_end, end_line};
-use crate::log::event::kind::{Purpose, RunClosed};
-use crate::log::event::{Event, EventKind};
+use crate::log::event::{Event, EventKind, Purpose, RunClosed};
 use crate::log::world::resilience::Resilience;
 use crate::log::world::{Projection, RunFold};
 use crate::words::format;

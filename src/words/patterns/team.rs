@@ -1,8 +1,7 @@
 //! A team or a swarm in words. What is about its agents is in [`agents`].
 
 use super::{Closing, Narrate, PatternPane, PatternTerms, Progress, add_end, agents, end_line};
-use crate::log::event::Event;
-use crate::log::event::kind::{Purpose, RunClosed};
+use crate::log::event::{Event, Purpose, RunClosed};
 use crate::log::world::RunFold;
 use crate::log::world::team::Team;
 use crate::words::format;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::log::event::kind::{ModelLabel, ModelPriceHead, PricesHead};
-use crate::log::event::{Event, EventKind, World};
+use crate::log::event::{Event, EventKind, ModelLabel, ModelPriceHead, PricesHead, World};
 use crate::log::facts::collaboration::Stance;
 use crate::scenario::spec::Price;
 use crate::support::facts::{Facts, Start};

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::visible::visible_lines;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
+use crate::log::event::{BoundaryId, Command, Event, EventKind, Initiator, RunId, Seq, World};
 use crate::screen::effect::{Contents, Export};
 use crate::screen::keymap::Context;
 use crate::screen::layout::Size;
@@ -184,7 +183,7 @@ mod subject {
 
 mod truths {
     use super::*;
-    use crate::log::event::kind::ModelLabel;
+    use crate::log::event::ModelLabel;
     use crate::support::facts::Start;
     use crate::words::patterns::collaboration::rounds_text;
 
@@ -704,7 +703,7 @@ mod inspector {
         let said: Vec<_> = prompt(shown(&dash), follow);
         assert_eq!(said.len(), 4);
         assert_eq!(said[..2], own[..]);
-        assert_eq!(said[2].role, crate::log::event::kind::MessageRole::Assistant);
+        assert_eq!(said[2].role, crate::log::event::MessageRole::Assistant);
         assert_eq!(&*said[3].content, "And if the line is crossed?");
     }
 

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{BreakerStage, Initiator, LimitChange};
-use crate::log::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId};
+use crate::log::event::{
+    BreakerStage, Command, Elapsed, Event, EventKind, Initiator, LimitChange, RunId, Seq, SpanId,
+};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use crate::screen::run::inspector::Tab;
 use crate::screen::run::views::OwnView;
@@ -125,7 +126,7 @@ fn a_breaker_is_moved_by_hand() {
     let kind = EventKind::BreakerChanged {
         tool: "search".into(),
         to: BreakerStage::Held,
-        cause: crate::log::event::kind::BreakerCause::Manual,
+        cause: crate::log::event::BreakerCause::Manual,
         open_for_ms: None,
         by: Some(Initiator::You),
         counted: None,

@@ -270,7 +270,7 @@ proptest! {
     /// Numbers that only a broken or hostile file holds.
     #[test]
     fn the_fold_takes_any_numbers(seq in any::<u64>(), at in any::<u64>(), span in any::<u32>(), parent in any::<u32>(), round in any::<u32>(), seat in any::<u16>()) {
-        use crate::log::event::kind::*;
+        use crate::log::event::*;
         use crate::log::event::{BoundaryId, Elapsed};
         let kinds = [
             EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted { parent: SpanId(parent), round, seats: vec![] })),

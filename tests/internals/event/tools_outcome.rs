@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::log::event::kind::{BreakerCause, BreakerStage, FailureClass, FallbackKind};
-use crate::log::event::{EventKind, SpanId, StopReason, World};
+use crate::log::event::{
+    BreakerCause, BreakerStage, EventKind, FailureClass, FallbackKind, SpanId, StopReason, World,
+};
 use crate::log::facts::orchestrator::{OrchestratorFact, Task};
 use crate::log::facts::{PatternFact, PatternPlan, ResiliencePlan};
 use crate::log::world::orchestrator::Orchestrator;
@@ -259,7 +260,7 @@ fn a_fact_weighs_what_it_holds() {
 }
 
 /// The first fact of a log, to be changed.
-fn head(facts: ToolFacts) -> crate::log::event::kind::RunStarted {
+fn head(facts: ToolFacts) -> crate::log::event::RunStarted {
     match &facts.log[0].kind {
         EventKind::RunStarted(head) => (**head).clone(),
         _ => panic!("a head"),

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::log::event::kind::{
-    AttemptFailed, BreakerCause, BreakerStage, CallStarted, FailureClass, FallbackKind, Initiator,
-    Prompt, Purpose, Reply, RunStarted, ToolHead, ToolLimits,
+use crate::log::event::{
+    AttemptFailed, BreakerCause, BreakerStage, CallStarted, Elapsed, Event, EventKind,
+    FailureClass, FallbackKind, Initiator, Prompt, Purpose, Reply, RunStarted, Seq, SpanId,
+    StopReason, ToolHead, ToolLimits, World,
 };
-use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason, World};
 use crate::log::facts::{PatternPlan, ResiliencePlan};
 use crate::log::world::alerts::AlertKind;
 use crate::log::world::tool_row::CallMark;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::gateway::Guard;
 use crate::gateway::attempt::run_within;
 use crate::gateway::breaker::AttemptVerdict;
-use crate::log::event::kind::AttemptFailed;
+use crate::log::event::AttemptFailed;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::support::gateway_call::{Odd, Scope, call};
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use crate::engine::Launch;
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator};
-use crate::log::event::{Command, EventKind, World};
+use crate::log::event::{BreakerCause, BreakerStage, Command, EventKind, Initiator, World};
 use crate::scenario;
 use crate::scenario::Override;
 use crate::support::plan::{engine, facts, world};

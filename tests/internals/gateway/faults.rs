@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::gateway::Guard;
 use crate::gateway::breaker::BreakerView;
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{
-    AttemptFailed, BreakerStage, FailureClass, FallbackKind, Initiator, LimitChange, RetryLimit,
+use crate::log::event::{
+    AttemptFailed, BreakerStage, EventKind, FailureClass, FallbackKind, Initiator, LimitChange,
+    RetryLimit, StopReason,
 };
-use crate::log::event::{EventKind, StopReason};
 use crate::scenario::spec::policy::{
     BreakerCounts, BreakerLimits, BulkheadLimits, CallPolicy, RetryBudgetLimits, SafeMode,
 };

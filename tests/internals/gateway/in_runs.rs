@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::engine::{Launch, ModelChoice};
-use crate::log::event::kind::{FailureClass, ModelLabel, Reply};
-use crate::log::event::{Command, EventKind, World};
+use crate::log::event::{Command, EventKind, FailureClass, ModelLabel, Reply, World};
 use crate::model::{ChatModel, ChatRequest, Failure, Listener, failure};
 use crate::support::gateway_call::Unfinished;
 use crate::support::table::{BRIEF, engine, facts, scenario, until};

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use crate::gateway::breaker::BreakerView;
 use crate::gateway::{Attempt, Callee};
-use crate::log::event::EventKind;
-use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
+use crate::log::event::{AttemptFailed, EventKind, FailureClass, Reply};
 use crate::model::ChatModel;
 use crate::model::openai::OpenAi;
 use crate::net::{Http, Reach};

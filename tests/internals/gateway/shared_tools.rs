@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::engine::{Launch, RunHandle, Schedule};
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{AttemptFailed, BreakerStage, Initiator, LimitChange};
-use crate::log::event::{BoundaryId, Command, EventKind};
+use crate::log::event::{
+    AttemptFailed, BoundaryId, BreakerStage, Command, EventKind, Initiator, LimitChange,
+};
 use crate::log::facts::PatternFact;
 use crate::log::facts::orchestrator::OrchestratorFact;
 use crate::support::plan::{engine, facts, plans, scenario, told, until, with, world};

@@ -1,7 +1,7 @@
 //! Requests that adapt: the settings are sent, and a field that an endpoint refuses is left out of the
 //! next attempt. The refusals are texts that servers were reported to write, each with where and when.
 
-use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
+use crate::log::event::{AttemptFailed, FailureClass, Reply};
 use crate::model::openai::OpenAi;
 use crate::model::{Adaptations, ChatModel, ChatRequest, ReplyForm};
 use crate::net::{Http, ProxyMode};

@@ -1,6 +1,6 @@
 //! Answers that are not streamed, over real sockets, as both APIs give them.
 
-use crate::log::event::kind::{FailureClass, ModelLabel, Usage};
+use crate::log::event::{FailureClass, ModelLabel, Usage};
 use crate::support::api::*;
 use crate::support::messages::{answered, closing};
 use crate::support::wire::*;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::log::event::kind::{ChatMessage, FailureClass, MessageRole, Usage};
+use crate::log::event::{ChatMessage, FailureClass, MessageRole, Usage};
 use crate::model::anthropic::{BLOCKS_CAP, ProbeResult, TEXT_CAP};
 use crate::model::{ChatRequest, ReplyForm};
 use crate::scenario::spec::tool::ToolOffer;

@@ -1,6 +1,6 @@
 //! The Messages API over real sockets: what only its events have.
 
-use crate::log::event::kind::{FailureClass, Usage};
+use crate::log::event::{FailureClass, Usage};
 use crate::model::anthropic::{EVENT_CAP, TEXT_CAP};
 use crate::support::api::*;
 use crate::support::messages::*;

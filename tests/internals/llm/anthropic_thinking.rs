@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::log::event::kind::{ChatMessage, MessageRole, ModelLabel, Reply};
+use crate::log::event::{ChatMessage, MessageRole, ModelLabel, Reply};
 use crate::model::ChatModel;
 use crate::support::api::*;
 use crate::support::messages::*;

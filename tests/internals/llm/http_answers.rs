@@ -1,6 +1,6 @@
 //! The chat model over real sockets: answers that are not streamed, good and bad.
 
-use crate::log::event::kind::{FailureClass, Usage};
+use crate::log::event::{FailureClass, Usage};
 use crate::model::ChatModel;
 use crate::model::openai::{ANSWER_CAP, ProbeResult};
 use crate::support::api::*;

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::log::event::kind::{
-    AttemptFailed, ChatMessage, FailureClass, MessageRole, Reply, Usage,
-};
+use crate::log::event::{AttemptFailed, ChatMessage, FailureClass, MessageRole, Reply, Usage};
 use crate::model::openai::TEXT_CAP;
 use crate::model::{ChatModel, ChatRequest};
 use crate::scenario::spec::tool::ToolOffer;

@@ -1,6 +1,6 @@
 //! The chat model over real sockets: connections that are refused, break, are dropped and kept.
 
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::model::ChatModel;
 use crate::model::openai::OpenAi;
 use crate::net::{Http, ProxyMode};

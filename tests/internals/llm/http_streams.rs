@@ -1,6 +1,6 @@
 //! The chat model over real sockets: what only the events of chat completions have.
 
-use crate::log::event::kind::FailureClass;
+use crate::log::event::FailureClass;
 use crate::model::ChatModel;
 use crate::support::api::*;
 use crate::support::wire::*;

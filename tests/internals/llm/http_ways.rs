@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use crate::log::event::kind::FailureClass;
+use crate::log::event::FailureClass;
 use crate::model::endpoint;
 use crate::model::endpoint::{EndpointRequest, SettingOrigin, WithOrigin};
 use crate::model::openai::OpenAi;

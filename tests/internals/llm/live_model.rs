@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Launch, ModelChoice};
-use crate::log::event::kind::{AttemptFailed, FailureClass, Purpose, Reply};
-use crate::log::event::{EventKind, StopReason, World};
+use crate::log::event::{
+    AttemptFailed, EventKind, FailureClass, Purpose, Reply, StopReason, World,
+};
 use crate::model::openai::OpenAi;
 use crate::model::{ChatModel, ChatRequest};
 use crate::net::{Http, ProxyMode};

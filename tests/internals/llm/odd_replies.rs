@@ -1,6 +1,6 @@
 //! Replies that are whole and odd: unused fields have any value, and the reply is the same.
 
-use crate::log::event::kind::{AttemptFailed, FailureClass, Reply, Usage};
+use crate::log::event::{AttemptFailed, FailureClass, Reply, Usage};
 use crate::model::ChatModel;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::support::api::Api;

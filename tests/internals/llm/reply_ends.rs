@@ -9,8 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::engine::{Launch, ModelChoice};
-use crate::log::event::kind::Purpose;
-use crate::log::event::{Event, EventKind, World};
+use crate::log::event::{Event, EventKind, Purpose, World};
 use crate::model::ChatModel;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::{Override, Scenario, load, shipped};

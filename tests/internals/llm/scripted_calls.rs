@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
-use crate::log::event::kind::{
+use crate::log::event::{
     AttemptFailed, ChatMessage, FailureClass, MessageRole, Purpose, Reply, Usage,
 };
 use crate::model::script::ScriptedModel;

@@ -1,6 +1,6 @@
 //! Errors within streams: errors of the class of their status, events that cannot be read.
 
-use crate::log::event::kind::FailureClass;
+use crate::log::event::FailureClass;
 use crate::support::api::*;
 use crate::support::wire::*;
 

@@ -1,6 +1,6 @@
 //! Replies that come as events over real sockets, as both APIs send them.
 
-use crate::log::event::kind::{FailureClass, Usage};
+use crate::log::event::{FailureClass, Usage};
 use crate::model::anthropic::TEXT_CAP;
 use crate::model::openai::EVENT_CAP;
 use crate::support::api::*;

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::engine::{Launch, Schedule};
-use crate::log::event::kind::{AttemptFailed, FailureClass, Initiator};
-use crate::log::event::{BoundaryId, Command, EventKind};
+use crate::log::event::{AttemptFailed, BoundaryId, Command, EventKind, FailureClass, Initiator};
 use crate::log::facts::PatternFact;
 use crate::log::facts::orchestrator::OrchestratorFact;
 use crate::log::world::RunState;

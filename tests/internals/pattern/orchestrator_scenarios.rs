@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Launch;
-use crate::log::event::kind::{FailureClass, Purpose};
-use crate::log::event::{EventKind, StopReason};
+use crate::log::event::{EventKind, FailureClass, Purpose, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::orchestrator::{OrchestratorFact, Task};
 use crate::log::world::SpanKind;

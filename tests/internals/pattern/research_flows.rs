@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
-use crate::log::event::kind::{FailureClass, Purpose};
-use crate::log::event::{Command, EventKind};
+use crate::log::event::{Command, EventKind, FailureClass, Purpose};
 use crate::log::facts::PatternFact;
 use crate::log::facts::research::ResearchFact;
 use crate::log::world::research::SourceState;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::log::event::kind::FailureClass;
+use crate::log::event::FailureClass;
 use crate::log::world::agents::{HopKind, HopState, LineKind};
 use crate::scenario::patterns::agents::{HistoryScope, InnerText};
 use crate::support::team;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Launch, Schedule};
-use crate::log::event::kind::{AttemptFailed, FailureClass, Initiator};
-use crate::log::event::{Command, EventKind};
+use crate::log::event::{AttemptFailed, Command, EventKind, FailureClass, Initiator};
 use crate::log::world::SpanState;
 use crate::log::world::agents::HopState;
 use crate::scenario::Scenario;

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{FailureClass, Initiator};
-use crate::log::event::{BoundaryId, Command, EventKind};
+use crate::log::event::{BoundaryId, Command, EventKind, FailureClass, Initiator};
 use crate::log::facts::PatternFact;
 use crate::log::facts::agents::{AgentFact, RosterChange, RosterCommand};
 use crate::scenario::Scenario;

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::log::event::kind::RunStarted;
-use crate::log::event::{Event, EventKind};
+use crate::log::event::{Event, EventKind, RunStarted};
 use crate::log::facts::PatternPlan;
 use crate::scenario::patterns::agents::{HistoryScope, InnerText, MemberTools};
 use crate::scenario::spec::handoff_template::HandoffTemplate;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Engine, EngineSettings, Launch};
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, Event, EventKind, Seq, World};
+use crate::log::event::{Command, Event, EventKind, Initiator, Seq, World};
 use crate::log::facts::PatternFact;
 use crate::log::facts::agents::{
     AgentFact, HandoffRefusal, LoopGuard, RosterChange, RosterCommand,

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::log::event::kind::{FailureClass, Initiator};
-use crate::log::event::{Command, EventKind, SpanId, World};
+use crate::log::event::{Command, EventKind, FailureClass, Initiator, SpanId, World};
 use crate::log::facts::PatternFact;
 use crate::log::facts::agents::{AgentFact, RosterChange, RosterCommand};
 use crate::log::world::agents::{HopKind, HopState};
@@ -686,7 +685,7 @@ async fn log_keeps_prompts_as_sent() {
             let attempt = world.spans.last_child(before).expect("an attempt");
             let closing = &facts[attempt.closed_by.expect("closed").0 as usize].kind;
             let EventKind::AttemptAnswered(reply) = closing else { panic!("{closing:?}") };
-            let said = crate::log::event::kind::ChatMessage::from_reply(reply);
+            let said = crate::log::event::ChatMessage::from_reply(reply);
             parts.push(vec![said]);
             let opening = world.spans.get(before).expect("a call").opened_by;
             let EventKind::CallStarted(call) = &facts[opening.0 as usize].kind else { panic!() };

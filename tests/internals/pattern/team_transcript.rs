@@ -1,7 +1,6 @@
 //! The transcript of a team by runs of it: it says of every call what the model was told.
 
-use crate::log::event::World;
-use crate::log::event::kind::FailureClass;
+use crate::log::event::{FailureClass, World};
 use crate::log::world::agents::{HopState, LineKind, ResultEnd};
 use crate::scenario::patterns::agents::InnerText;
 use crate::support::team::{

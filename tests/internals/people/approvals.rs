@@ -315,10 +315,7 @@ async fn withdrawn_approval_asks_again() {
     let (run, tool) = start(&read(&TWO.replace("EFFECTS", ""), &[]));
     let first = asked(&run, 1).await;
     run.send(remembered(&first));
-    run.send(Command::WithdrawApproval {
-        id: first.id,
-        by: crate::log::event::kind::Initiator::You,
-    });
+    run.send(Command::WithdrawApproval { id: first.id, by: crate::log::event::Initiator::You });
     for number in [2, 3] {
         let question = asked(&run, number).await;
         answer(&run, &question, deny(""));
@@ -390,7 +387,7 @@ async fn open_breaker_refuses_unasked() {
     run.send(Command::Breaker {
         tool: "refund".into(),
         action: crate::log::event::command::BreakerOverride::Hold,
-        by: crate::log::event::kind::Initiator::You,
+        by: crate::log::event::Initiator::You,
     });
     let events = facts(&run).await;
     assert_eq!(tool.calls().len(), 0);
@@ -530,7 +527,7 @@ async fn remembered_approval_ends_when_irreversible() {
     let recording = continued::stored(&full[..by_rule.expect("a decision by rule")]);
     let resumption = crate::engine::Resumption {
         recording,
-        by: crate::log::event::kind::Initiator::You,
+        by: crate::log::event::Initiator::You,
         in_doubt: crate::scenario::spec::InDoubt::Stop,
     };
     let changed = read(&TWO.replace("EFFECTS", "effects = \"irreversible\""), &[]);

@@ -3,8 +3,7 @@
 use super::*;
 use crate::engine::{ForkStart, Resumption};
 use crate::log::bus::Recording;
-use crate::log::event::BoundaryId;
-use crate::log::event::kind::{Initiator, Subject};
+use crate::log::event::{BoundaryId, Initiator, Subject};
 use crate::scenario::spec::InDoubt;
 
 /// The first events of a log, as a store gives them back.

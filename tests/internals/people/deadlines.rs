@@ -12,7 +12,7 @@ use super::*;
 use crate::base::time::{WallClock, unix_ms};
 use crate::engine::Resumption;
 use crate::gateway::{InputReply, InputRequest};
-use crate::log::event::kind::Initiator;
+use crate::log::event::Initiator;
 use crate::log::event::question::MAX_ANSWER_BYTES;
 use crate::run::questions::StoredAnswers;
 use crate::scenario::spec::InDoubt;

@@ -19,10 +19,10 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::{Launch, RunHandle, Toolbox};
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{
-    Answer, AnsweredBy, AttemptFailed, FailureClass, QuestionAnswered, QuestionAsked, QuestionId,
+use crate::log::event::{
+    Answer, AnsweredBy, AttemptFailed, Command, Event, EventKind, FailureClass, QuestionAnswered,
+    QuestionAsked, QuestionId, World,
 };
-use crate::log::event::{Command, Event, EventKind, World};
 use crate::run::questions::PeopleMode;
 use crate::scenario::Scenario;
 use crate::support::table::{engine, facts, read, until};

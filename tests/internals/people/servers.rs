@@ -7,7 +7,7 @@ use super::*;
 use crate::base::refused::Refused;
 use crate::engine::Resumption;
 use crate::gateway::{AttemptProgress, InputReply, InputRequest};
-use crate::log::event::kind::{Initiator, Subject};
+use crate::log::event::{Initiator, Subject};
 use crate::run::servers::{SeenTool, SeenTools};
 use crate::scenario::spec::InDoubt;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::advance;
 
 use super::*;
-use crate::log::event::kind::Initiator;
+use crate::log::event::Initiator;
 
 /// A coordinator that consults two members at once: one waits for a person, one for its tool.
 const PARALLEL: &str = r#"

@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::{faults, stored};
 use crate::engine::{Engine, Launch, Resumption, RunHandle, Schedule};
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{BreakerStage, Initiator, LimitChange};
-use crate::log::event::{BoundaryId, Command, Event, EventKind, Seq};
+use crate::log::event::{
+    BoundaryId, BreakerStage, Command, Event, EventKind, Initiator, LimitChange, Seq,
+};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::tool::InjectedFault;
 use crate::scenario::{load, shipped};

@@ -7,8 +7,9 @@ use super::{differences, outcome, scenario, stored};
 use crate::base::name::FlagName;
 use crate::engine::{ForkStart, Launch, Schedule};
 use crate::log::bus::{PassedBoundary, Recording, ReplayError};
-use crate::log::event::kind::{Asks, Initiator};
-use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, World};
+use crate::log::event::{
+    Asks, BoundaryId, Elapsed, Event, EventKind, Initiator, Seq, SpanId, World,
+};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::{load, shipped};
 use crate::support::table::{engine, facts};

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::stored;
 use crate::engine::{Launch, ModelChoice, Resumption, RunHandle, Toolbox};
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{
-    Answer, AnsweredBy, AttemptFailed, Initiator, ModelLabel, QuestionAnswered, Reply,
+use crate::log::event::{
+    Answer, AnsweredBy, AttemptFailed, Command, Event, EventKind, Initiator, ModelLabel,
+    QuestionAnswered, Reply, Seq, World,
 };
-use crate::log::event::{Command, Event, EventKind, Seq, World};
 use crate::model::script::ScriptedModel;
 use crate::model::{ChatModel, ChatRequest, Listener};
 use crate::run::questions::PeopleMode;

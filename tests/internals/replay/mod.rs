@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use crate::engine::{Launch, Resumption};
 use crate::log::bus::{Recording, ReplayError};
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Event, EventKind, World};
+use crate::log::event::{Event, EventKind, Initiator, World};
 use crate::log::facts::PatternPlan;
 use crate::scenario::spec::InDoubt;
 use crate::scenario::{Scenario, load, shipped};

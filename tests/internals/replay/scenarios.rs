@@ -8,8 +8,9 @@ use serde_json::json;
 use super::{faults, resume, scenario, stored};
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, ResumeError, Resumption};
 use crate::log::bus::{LogLimits, Recording, RecordingError, ReplayError};
-use crate::log::event::kind::{ChatMessage, Initiator, MessageRole, Purpose, Reply};
-use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use crate::log::event::{
+    ChatMessage, Elapsed, Event, EventKind, Initiator, MessageRole, Purpose, Reply, Seq, SpanId,
+};
 use crate::model::ChatModel;
 use crate::scenario::shipped;
 use crate::scenario::spec::InDoubt;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice};
-use crate::log::event::kind::{ModelLabel, Purpose, Reply};
-use crate::log::event::{Event, EventKind, Seq, World};
+use crate::log::event::{Event, EventKind, ModelLabel, Purpose, Reply, Seq, World};
 use crate::model::{ChatModel, ChatRequest, Failure, Listener};
 use crate::scenario;
 use crate::scenario::{Scenario, ScenarioOrigin};

@@ -4,8 +4,7 @@
 //! seats that run in parallel count there before the reply of an earlier seat does.
 
 use crate::engine::{Launch, Schedule};
-use crate::log::event::kind::Initiator;
-use crate::log::event::{BoundaryId, Command, EventKind, Seq};
+use crate::log::event::{BoundaryId, Command, EventKind, Initiator, Seq};
 use crate::support::random_cases;
 use crate::support::table::{BRIEF, engine, outcome, says, scenario, world};
 use proptest::prelude::*;

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use crate::engine::{Launch, RunHandle, Schedule};
-use crate::log::event::kind::Initiator;
-use crate::log::event::{BoundaryId, Command, EventKind, RunId, World};
+use crate::log::event::{BoundaryId, Command, EventKind, Initiator, RunId, World};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{CollaborationFact, SeatStatus};
 use crate::log::world::collaboration::SeatState;

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use crate::engine::{Launch, ModelChoice, Resumption};
 use crate::log::bus::Recording;
-use crate::log::event::kind::{AttemptFailed, FailureClass, Initiator, ModelLabel, Purpose, Reply};
-use crate::log::event::{Event, EventKind, World};
+use crate::log::event::{
+    AttemptFailed, Event, EventKind, FailureClass, Initiator, ModelLabel, Purpose, Reply, World,
+};
 use crate::model::{ChatModel, ChatRequest, Listener, failure};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::{Scenario, load, shipped};
@@ -364,7 +365,7 @@ async fn run_keeps_its_initial_rules() {
     let mut recording = as_before(&full[..=first]).events().to_vec();
     if let EventKind::RunStarted(head) = &mut Arc::make_mut(&mut recording[0]).kind {
         let scenario = load(&[]);
-        let flags = scenario.flags.iter().map(|flag| crate::log::event::kind::FlagAt {
+        let flags = scenario.flags.iter().map(|flag| crate::log::event::FlagAt {
             name: flag.name.clone(),
             label: flag.label.clone(),
             on: flag.default,

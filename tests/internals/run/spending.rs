@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use crate::engine::Launch;
-use crate::log::event::kind::BudgetReached;
-use crate::log::event::{Event, EventKind, World};
+use crate::log::event::{BudgetReached, Event, EventKind, World};
 use crate::log::world::alerts::AlertKind;
 use crate::scenario::Scenario;
 use crate::support::relay::{Does, Relay, shipped};

@@ -10,8 +10,8 @@ use roundtable::scenario::{Scenario, ScenarioOrigin, ShippedScenario};
 use serde_json::Value;
 
 use crate::host::from_run::scenario_of_run;
-use crate::log::event::kind::{EventKind, Reply};
 use crate::log::event::redact::TextRedactor;
+use crate::log::event::{EventKind, Reply};
 use crate::support::table;
 
 /// The events of a run of this scenario with its latencies, in simulated time.

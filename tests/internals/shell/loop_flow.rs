@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use crate::engine::RunHandle;
 use crate::log::bus::LogLimits;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, EventKind, SpanId, StopReason};
+use crate::log::event::{Command, EventKind, Initiator, SpanId, StopReason};
 use crate::support::console::{Person, scenario};
 use crate::terminal::event_loop::{FRAME, KEPT_EVENTS, KEY_FRAME};
 use crate::terminal::signals::ProcessSignal;

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, RunId, SpanId};
+use crate::log::event::{Command, Initiator, RunId, SpanId};
 use crate::log::facts::agents::{AgentFact, RosterChange, RosterCommand};
 use crate::scenario::catalogue::RequestedModel;
 use crate::screen::Msg;

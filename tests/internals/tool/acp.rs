@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use crate::log::event::kind::{
+use crate::log::event::{
     AgentStep, AttemptFailed, ChatMessage, FailureClass, MessageRole, Purpose, Reply, StepState,
 };
 use crate::model::host::{

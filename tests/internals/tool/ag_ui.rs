@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::log::event::kind::{
-    AgentStep, AttemptFailed, ChatMessage, FailureClass, MessageRole, Reply,
-};
+use crate::log::event::{AgentStep, AttemptFailed, ChatMessage, FailureClass, MessageRole, Reply};
 use crate::model::host::{AttemptHost, AttemptProgress, InputReply, InputRequest};
 use crate::model::{ChatModel, ChatRequest, Conversation, Listener};
 use crate::scenario::spec::tool::Setting;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ag_ui::{
     Desk, agent, event, finished, play, reply_to, saying, stream, text, with_messages,
 };
-use crate::log::event::kind::{ChatMessage, MessageRole, Reply};
+use crate::log::event::{ChatMessage, MessageRole, Reply};
 use crate::model::ChatRequest;
 use crate::model::host::InputReply;
 use crate::scenario::spec::tool::ToolOffer;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::command::CommandSpec;
 use crate::support::pipe::{gone, make_pipe, processes};

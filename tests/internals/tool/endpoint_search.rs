@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::documents::{EndpointSpec, ResultFields};

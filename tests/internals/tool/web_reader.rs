@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use crate::gateway::{Attempt, Callee, Tool, ToolRequest};
-use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
+use crate::log::event::{AttemptFailed, FailureClass, Reply};
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::tools::documents::{PrivateHosts, WebSpec};
 use crate::support::gateway_call::{Scope, call, guard, policy};

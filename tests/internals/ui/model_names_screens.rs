@@ -4,8 +4,7 @@
 use super::shows;
 use std::sync::Arc;
 
-use crate::log::event::kind::ModelLabel;
-use crate::log::event::{Event, EventKind};
+use crate::log::event::{Event, EventKind, ModelLabel};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
 use crate::support::facts::{research, team, tools};

@@ -2,8 +2,7 @@
 
 use super::sizes_of;
 use super::tools_screens::dash;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{BoundaryId, EventKind, SpanId, World};
+use crate::log::event::{BoundaryId, EventKind, Initiator, SpanId, World};
 use crate::screen::state::DisplaySettings;
 use crate::support::facts::tools;
 use crate::support::facts::tools::ToolFacts;

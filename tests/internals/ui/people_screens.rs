@@ -7,8 +7,9 @@ use super::questions_screens::{
 };
 use super::shows;
 use crate::engine::Schedule;
-use crate::log::event::kind::{Answer, AnsweredBy, QuestionId, RunStarted, Withdrawal};
-use crate::log::event::{Event, EventKind, RunId, Seq};
+use crate::log::event::{
+    Answer, AnsweredBy, Event, EventKind, QuestionId, RunId, RunStarted, Seq, Withdrawal,
+};
 use crate::log::facts::PatternPlan;
 use crate::log::facts::agents::TeamPlan;
 use crate::support::screen::{Dash, facts, until};

@@ -11,10 +11,10 @@ use super::questions_screens::{
 };
 use super::{SIZES, shows};
 use crate::engine::Schedule;
-use crate::log::event::kind::{
-    AgentStep, Answer, AnsweredBy, QuestionId, StepState, Subject, Withdrawal,
+use crate::log::event::{
+    AgentStep, Answer, AnsweredBy, Elapsed, Event, EventKind, QuestionId, RunId, Seq, StepState,
+    Subject, Withdrawal,
 };
-use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq};
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::people::Effects;
 use crate::scenario::{ScenarioOrigin, load, shipped};

@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 use super::shows;
 use crate::base::name::PersonName;
 use crate::engine::Schedule;
-use crate::log::event::kind::{
-    Answer, AnsweredBy, ModelLabel, QuestionAnswered, QuestionAsked, QuestionId, RunStarted,
-    Subject,
+use crate::log::event::{
+    Answer, AnsweredBy, Elapsed, Event, EventKind, ModelLabel, QuestionAnswered, QuestionAsked,
+    QuestionId, RunId, RunStarted, Seq, Subject,
 };
-use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq};
 use crate::log::world::run_row::RunRow;
 use crate::pattern::collaboration::policy::judge;
 use crate::scenario::people::Effects;

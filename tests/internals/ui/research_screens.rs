@@ -3,8 +3,7 @@
 use super::{SIZES, shows, sizes_of};
 use std::sync::Arc;
 
-use crate::log::event::kind::{Initiator, StepSize};
-use crate::log::event::{BoundaryId, EventKind, RunId, SpanId};
+use crate::log::event::{BoundaryId, EventKind, Initiator, RunId, SpanId, StepSize};
 use crate::log::facts::research::ResearchFact;
 use crate::log::facts::{PatternFact, PatternPlan};
 use crate::screen::Msg;

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use ratatui::style::Modifier;
 
-use crate::log::event::kind::{Initiator, Purpose};
-use crate::log::event::{Event, EventKind, RunId, SpanId, World};
+use crate::log::event::{Event, EventKind, Initiator, Purpose, RunId, SpanId, World};
 use crate::screen::Msg;
 use crate::screen::msg::PartialText;
 use crate::screen::theme::Theme;

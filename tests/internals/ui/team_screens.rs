@@ -2,8 +2,9 @@
 
 use super::{shows, sizes_of};
 use crate::engine::Schedule;
-use crate::log::event::kind::{Initiator, Prompt, Purpose, StepSize};
-use crate::log::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
+use crate::log::event::{
+    BoundaryId, EventKind, Initiator, Prompt, Purpose, RunId, SpanId, StepSize, StopReason,
+};
 use crate::screen::Msg;
 use crate::screen::home::{HomePane, preview};
 use crate::screen::msg::PartialText;

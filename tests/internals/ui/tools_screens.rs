@@ -1,8 +1,7 @@
 //! What the tools look like: snapshots of text and styles at three sizes.
 
 use super::{shows, sizes_of};
-use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator};
-use crate::log::event::{EventKind, SpanId};
+use crate::log::event::{BreakerCause, BreakerStage, EventKind, Initiator, SpanId};
 use crate::screen::state::DisplaySettings;
 use crate::support::facts::tools;
 use crate::support::facts::tools::ToolFacts;

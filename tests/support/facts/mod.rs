@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtable::log::event::kind::{
-    AttemptFailed, BudgetReached, ChatMessage, FailureClass, FlagAt, Initiator, MessageRole,
-    ModelLabel, Prompt, Purpose, Reply, ReplyRefused, RunStarted, Usage,
+use roundtable::log::event::{
+    AttemptFailed, BoundaryId, BudgetReached, ChatMessage, EventKind, FailureClass, FlagAt,
+    Initiator, MessageRole, ModelLabel, Prompt, Purpose, Reply, ReplyRefused, RunStarted, SpanId,
+    StopReason, Usage,
 };
-use roundtable::log::event::{BoundaryId, EventKind, SpanId, StopReason};
 use roundtable::log::facts::collaboration::{
     CollaborationFact, CollaborationPlan, Conflict, Contribution, RoleFlagHead, SeatPlan,
     SeatStatus, Stance,

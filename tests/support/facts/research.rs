@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use roundtable::base::time::Day;
 use roundtable::log::event::id::SourceNo;
-use roundtable::log::event::kind::{
-    ChatMessage, FlagAt, MessageRole, Prompt, Purpose, Reply, RunStarted, Usage,
+use roundtable::log::event::{
+    ChatMessage, EventKind, FlagAt, MessageRole, Prompt, Purpose, Reply, RunStarted, SpanId, Usage,
 };
-use roundtable::log::event::{EventKind, SpanId};
 use roundtable::log::facts::research::{
     AnswerCited, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note, NoteConflict,
     NoteId, NoteIssue, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead,

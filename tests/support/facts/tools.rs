@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtable::log::event::kind::{
-    AttemptFailed, BreakerCause, BreakerStage, ChatMessage, FailureClass, FallbackKind, FlagAt,
-    Initiator, MessageRole, Prompt, Purpose, Reply, RunStarted, ToolHead, Usage, WindowCounts,
+use roundtable::log::event::{
+    AttemptFailed, BreakerCause, BreakerStage, ChatMessage, EventKind, FailureClass, FallbackKind,
+    FlagAt, Initiator, MessageRole, Prompt, Purpose, Reply, RunStarted, SpanId, StopReason,
+    ToolHead, Usage, WindowCounts,
 };
-use roundtable::log::event::{EventKind, SpanId, StopReason};
 use roundtable::log::facts::orchestrator::{OrchestratorFact, OrchestratorPlan, Task, WorkerHead};
 use roundtable::log::facts::{PatternFact, PatternPlan, ResiliencePlan};
 use roundtable::scenario::patterns::orchestrator::OrchestratorBudget;

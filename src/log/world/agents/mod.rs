@@ -18,9 +18,9 @@ use super::progress::Pauses;
 use super::spans::{SpanKind, Spans};
 use super::{EventLog, MarkKind, RunFold};
 use crate::base::name::AgentName;
-use crate::log::event::kind::{AnsweredBy, CallStarted, FallbackKind, Purpose};
 use crate::log::event::{
-    Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, result_text,
+    AnsweredBy, CallStarted, Elapsed, Event, EventKind, FallbackKind, Purpose, Seq, SpanId,
+    StopClass, StopReason, result_text,
 };
 use crate::log::facts::agents::{
     AgentFact, AgentHead, AgentsPlan, HandoffRefusal, LoopGuard, MissingResult,
@@ -35,7 +35,6 @@ pub use self::transcript::shown_output;
 /// State of the agents of a run.
 #[derive(Clone, Debug)]
 pub struct AgentsFold {
-    /// The setup of the agents.
     pub plan: AgentsPlan,
     /// The agents, in the order of the plan.
     pub agents: Vec<AgentRow>,

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use super::AgentsFold;
 use crate::base::name::AgentName;
-use crate::log::event::kind::{CallStarted, FallbackKind, Purpose};
-use crate::log::event::{Elapsed, Seq, SpanId, StopReason};
+use crate::log::event::{CallStarted, Elapsed, FallbackKind, Purpose, Seq, SpanId, StopReason};
 use crate::log::facts::agents::{HandoffRefusal, LoopGuard};
 use crate::log::world::spans::{SpanKind, Spans};
 use crate::scenario::spec::script::ReplyEnd;
@@ -63,18 +62,14 @@ pub enum AgentState {
     Running,
     /// It replied or handed over.
     Done,
-    /// Its last run failed.
     Failed,
-    /// Its last run was cancelled.
     Cancelled,
 }
 
 /// One turn of an agent, or a refused handoff.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HopRow {
-    /// When it started.
     pub at: Elapsed,
-    /// When it ended.
     pub until: Option<Elapsed>,
     /// How the agent was put to work.
     pub kind: HopKind,
@@ -98,7 +93,6 @@ pub struct HopRow {
     /// The agent in control of the run from here on: the coordinator, or the member that the
     /// outermost swarm is at.
     pub in_control: Option<AgentName>,
-    /// The event that it started with.
     pub seq: Seq,
 }
 
@@ -107,7 +101,6 @@ pub struct HopRow {
 pub struct HopCounts {
     /// Agents that a swarm, or the run, started with.
     pub starts: u64,
-    /// Handoffs made.
     pub handoffs: u64,
     pub consultations: u64,
     /// Refused handoffs.
@@ -154,9 +147,7 @@ pub struct Edge {
     pub to: AgentName,
     /// Whether control returned: a consultation, not a handoff.
     pub is_consultation: bool,
-    /// How often it happened.
     pub count: u32,
-    /// How often it was refused.
     pub refused: u32,
 }
 
@@ -164,7 +155,6 @@ pub struct Edge {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SwarmRow {
     pub name: AgentName,
-    /// Its current members.
     pub members: Arc<[AgentName]>,
     /// Span of its run that changed last; it may have several runs at once.
     pub span: Option<SpanId>,
@@ -172,7 +162,6 @@ pub struct SwarmRow {
     pub guard: LoopGuard,
     /// Refused handoffs in that run.
     pub rejections: u32,
-    /// The last refusal in that run.
     pub refused: Option<HandoffRefusal>,
 }
 
@@ -186,9 +175,7 @@ impl SwarmRow {
 /// A line of the transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscriptLine {
-    /// Time of the event.
     pub at: Elapsed,
-    /// The event.
     pub seq: Seq,
     /// The span it belongs to: the model call of a reply, or the agent's call if a fallback is used
     /// for the reply.
@@ -251,7 +238,6 @@ pub enum LineKind {
     Refused {
         /// The agent that would have taken over.
         to: AgentName,
-        /// The reason.
         why: HandoffRefusal,
     },
     /// A tool call was not carried out.

@@ -18,8 +18,7 @@ use super::outcome::OutcomeFields;
 use super::spans::Spans;
 use super::{EventLog, MarkKind, Projection, RunFold, SpanKind};
 use crate::log::event::id::SourceNo;
-use crate::log::event::kind::Purpose;
-use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Purpose, Seq, SpanId, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::research::{
     NoteId, NoteRefused, NotesCompared, PlannedStep, ReadingEnd, ResearchFact, ResearchPlan,
@@ -32,7 +31,6 @@ pub use self::rows::{Funnel, NoteRow, RefusedPlan, SourcePage, SourceRow, Source
 /// State of a research run.
 #[derive(Clone, Debug)]
 pub struct Research {
-    /// The setup of the run.
     pub plan: Arc<ResearchPlan>,
     /// The call that requests the plan, once it is made.
     pub plan_call: Option<SpanId>,
@@ -68,7 +66,6 @@ pub struct Research {
     pub citations: Arc<[NoteId]>,
     /// The parts of the question that no note says anything about, once there is an answer.
     pub unanswered: Arc<[String]>,
-    /// When the answer was accepted.
     pub answered: Option<Elapsed>,
     /// Results of reading calls, until their pages are recorded.
     answers: BTreeMap<SpanId, Arc<Value>>,

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{NoteRow, Research, SourceRow, SourceState};
-use crate::log::event::kind::RunClosed;
-use crate::log::event::{Elapsed, StopReason};
+use crate::log::event::{Elapsed, RunClosed, StopReason};
 use crate::log::facts::research::{DropReason, NoteConflict, ResearchPlan};
 use crate::log::world::RunFold;
 use crate::log::world::outcome::{OutcomeFields, to_value};

@@ -34,14 +34,12 @@ pub struct Verified {
     pub checked: u32,
     /// The problems, in the order of the notes.
     pub issues: Arc<[NoteProblem]>,
-    /// When it was done.
     pub at: Elapsed,
 }
 
 /// A source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceRow {
-    /// Number of the source.
     pub no: SourceNo,
     /// The source as the search gave it.
     pub found: FoundSource,
@@ -51,13 +49,11 @@ pub struct SourceRow {
     pub domain: Arc<str>,
     /// How much its domain is trusted, from 0 to 1; `None` if it is not kept.
     pub trust: Option<f64>,
-    /// Its progress.
     pub state: SourceState,
     /// Its span, once its check begins.
     pub span: Option<SpanId>,
     /// When its check began.
     pub opened: Option<Elapsed>,
-    /// When it ended.
     pub closed: Option<Elapsed>,
     /// The call that reads it, once it is made.
     pub read_call: Option<SpanId>,
@@ -121,13 +117,11 @@ pub enum SourceState {
     },
     /// Its page could not be fetched or used.
     Skipped {
-        /// Word for the reason.
         reason: Arc<str>,
         /// The reason, for display.
         text: Arc<str>,
     },
     Read {
-        /// Number of accepted notes.
         notes: u32,
         /// Number of refused notes.
         refused: u32,
@@ -141,10 +135,8 @@ pub enum SourceState {
 /// An accepted note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteRow {
-    /// Number of its source.
     pub source: SourceNo,
     pub note: Arc<Note>,
-    /// When it was accepted.
     pub at: Elapsed,
 }
 
@@ -159,7 +151,6 @@ pub struct Funnel {
     pub allowed: usize,
     /// Pages that were read.
     pub read: usize,
-    /// Notes that were accepted.
     pub notes: usize,
     /// Notes that the answer cites.
     pub cited: usize,

@@ -2,8 +2,9 @@
 //! another one.
 
 use super::{CalleeKind, InspectTarget, InspectedRun, Tab};
-use crate::log::event::kind::{ModelLabel, Purpose, Reply, ReplyRefused};
-use crate::log::event::{Event, EventKind, Seq, SpanId, StopReason, World};
+use crate::log::event::{
+    Event, EventKind, ModelLabel, Purpose, Reply, ReplyRefused, Seq, SpanId, StopReason, World,
+};
 use crate::log::world::{EventLog, SpanKind};
 use crate::screen::run::data::{EventWindow, RunData};
 

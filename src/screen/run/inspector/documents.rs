@@ -9,8 +9,9 @@ use super::calls::{call_model, callee_kind, prompt_call, refused_reply, reply, v
 use super::{CalleeKind, InspectedRun};
 use crate::base::json_text::first_changed_integer;
 use crate::base::time;
-use crate::log::event::kind::{ChatMessage, MessageRole, Purpose};
-use crate::log::event::{Elapsed, Event, EventKind, SpanId, World, safe_json};
+use crate::log::event::{
+    ChatMessage, Elapsed, Event, EventKind, MessageRole, Purpose, SpanId, World, safe_json,
+};
 use crate::log::world::agents::{HANDED_OVER, HopKind, HopState};
 use crate::log::world::questions::OpenQuestion;
 use crate::log::world::{Span, SpanKind, SpanState};

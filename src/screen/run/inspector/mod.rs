@@ -16,8 +16,7 @@ use self::documents::{
 use super::RunPage;
 use super::data::{EventWindow, RunData};
 use super::layout::inspector as areas;
-use crate::log::event::kind::Purpose;
-use crate::log::event::{Event, Seq, SpanId, World};
+use crate::log::event::{Event, Purpose, Seq, SpanId, World};
 use crate::log::world::SpanKind;
 use crate::screen::DrawContext;
 use crate::screen::frame::Borders;

@@ -26,8 +26,7 @@ use super::InputOutcome;
 use super::data::RunData;
 use super::inspector::InspectTarget;
 use super::layout::{Areas, Pane, PaneFocus, PaneSizes};
-use crate::log::event::kind::QuestionId;
-use crate::log::event::{Command, SpanId};
+use crate::log::event::{Command, QuestionId, SpanId};
 use crate::log::world::PatternWorld;
 use crate::log::world::available::{RunPart, available, can_change};
 use crate::screen::DrawContext;
@@ -212,7 +211,6 @@ pub fn pane_title(titles: [&'static str; 4], pane: Pane) -> &'static str {
 pub struct PageViews {
     /// The view of the run's own pattern.
     pub own: OwnView,
-    /// The tools of the run.
     pub tools: ToolsView,
     pub(crate) panes: PaneFocus,
 }

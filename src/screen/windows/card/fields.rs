@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::base::json_schema;
 use crate::base::json_schema::SchemaChoice;
 use crate::base::visible::is_hostile;
-use crate::log::event::kind::{Answer, Subject};
+use crate::log::event::{Answer, Subject};
 use crate::log::facts::collaboration::Stance;
 use crate::screen::form::fields::{TextField, choice_of, shown_value};
 use crate::screen::key::{KeyCode, KeyPress};
@@ -28,9 +28,7 @@ pub struct AnswerFields {
 pub enum AnswerKind {
     /// Other arguments of a call, which are shown before they are approved.
     Args,
-    /// A denial with a reason.
     Denial,
-    /// A choice with a reason.
     Choice(Arc<str>),
     /// One of more choices than there are digits.
     LongChoice,

@@ -15,8 +15,9 @@ use serde_json::Value;
 use self::drawing::parts;
 use self::fields::{AnswerFields, AnswerKind, argument_fields, json_text};
 use super::Overlay;
-use crate::log::event::kind::{Answer, AnsweredBy, ModelLabel, QuestionAsked, QuestionId, Subject};
-use crate::log::event::{RunId, Seq};
+use crate::log::event::{
+    Answer, AnsweredBy, ModelLabel, QuestionAsked, QuestionId, RunId, Seq, Subject,
+};
 use crate::log::world::questions::{OpenQuestion, QuestionEnd};
 use crate::run::questions::is_rememberable;
 use crate::screen::action::Action;

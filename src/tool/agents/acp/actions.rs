@@ -11,7 +11,7 @@ use super::files;
 use super::terminals::{AgentCommand, Terminals};
 use super::turn::{Turn, content_text};
 use crate::base::visible::first_bytes;
-use crate::log::event::kind::{AgentStep, StepState};
+use crate::log::event::{AgentStep, StepState};
 use crate::model::host::PermissionRequest;
 use crate::net::json_rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, REFUSED, RpcError};
 use crate::net::redact::redact_forms;

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::SPEAKS_ACP;
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::json_rpc::{METHOD_NOT_FOUND, RpcError, RpcMessage, read_line};
 use crate::tool::link::{LinkFailures, LinkGuard, ProgramLink};
 use crate::tool::program;

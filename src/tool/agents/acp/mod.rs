@@ -21,7 +21,7 @@ use self::connection::{AcpConnection, RequestFailed};
 use self::prompt::{Heard, NextPrompt};
 use self::turn::{EndedTurn, Turn};
 use crate::base::visible::shell_word;
-use crate::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Reply, Usage};
+use crate::log::event::{AttemptFailed, FailureClass, ModelLabel, Reply, Usage};
 use crate::model::{ChatModel, ChatRequest, Failure, Listener};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::tools::agent::{AGENT_VARIABLES, AcpSpec, ActionKind, OutsideAgent};

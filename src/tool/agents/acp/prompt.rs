@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::log::event::kind::{ChatMessage, MessageRole, Reply};
+use crate::log::event::{ChatMessage, MessageRole, Reply};
 use crate::model::ChatRequest;
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
@@ -167,7 +167,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::log::event::kind::Purpose;
+    use crate::log::event::Purpose;
     use crate::model::{Conversation, ReplyForm};
 
     fn request(messages: &[ChatMessage], tools: &[&str]) -> ChatRequest {

@@ -12,7 +12,7 @@ use super::actions::Actions;
 use super::connection::{AcpConnection, FromAgent, RequestFailed, TurnStep};
 use super::{turn_end, usage_of};
 use crate::base::visible::first_bytes;
-use crate::log::event::kind::{AgentStep, AttemptFailed, FailureClass, StepState, Usage};
+use crate::log::event::{AgentStep, AttemptFailed, FailureClass, StepState, Usage};
 use crate::model::Listener;
 use crate::model::host::AttemptProgress;
 use crate::net::json_rpc::RpcError;

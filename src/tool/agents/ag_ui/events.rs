@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::base::json_text::repaired;
-use crate::log::event::kind::Usage;
+use crate::log::event::Usage;
 
 /// Most characters of the type of an unknown event that are kept.
 const TYPE_CHARS: usize = 60;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::base::{sha256_of_text, to_hex};
-use crate::log::event::kind::{ChatMessage, MessageRole};
+use crate::log::event::{ChatMessage, MessageRole};
 use crate::model::{ChatRequest, Conversation};
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
@@ -46,7 +46,6 @@ fn reply_of<'b>(blocks: &'b Value, agent: &str) -> Option<&'b Value> {
 struct MessageList {
     list: Vec<Value>,
     ids: BTreeSet<String>,
-    /// How often a text was said.
     said: BTreeMap<String, u32>,
     /// Calls with a result.
     results: BTreeSet<String>,

@@ -12,7 +12,7 @@ use super::events::{
 };
 use super::messages::{REPLY_KEY, assistant_message, made_id, tool_message};
 use crate::base::visible::first_bytes;
-use crate::log::event::kind::{AgentStep, Reply, StepState};
+use crate::log::event::{AgentStep, Reply, StepState};
 use crate::model::host::AttemptProgress;
 use crate::model::{ChatRequest, Listener};
 use crate::net::Redactor;

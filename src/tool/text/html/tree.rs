@@ -28,7 +28,6 @@ pub(crate) enum NodeKind {
     /// An element of HTML, SVG or MathML.
     Element {
         name: Rc<QualName>,
-        /// The attributes that are used here.
         attributes: Vec<(LocalName, StrTendril)>,
     },
     Text(StrTendril),

@@ -12,8 +12,7 @@ use super::{
     Narrate, PatternPane, PatternTerms, Progress, RunStep, RunStepState, add_end, end_line,
 };
 use crate::base::name::{FlagName, RoleName};
-use crate::log::event::kind::{Purpose, RunClosed};
-use crate::log::event::{Event, EventKind, StopReason};
+use crate::log::event::{Event, EventKind, Purpose, RunClosed, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{
     CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatPlan, SeatStatus,

@@ -14,8 +14,7 @@ use super::{
 };
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::log::event::id::SourceNo;
-use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
-use crate::log::event::{Event, EventKind, SpanId, StopReason};
+use crate::log::event::{Event, EventKind, FallbackKind, Purpose, RunClosed, SpanId, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::research::skip_phrase;
 use crate::log::facts::research::{DropReason, ReadingEnd, ResearchFact, SourceOutcome};

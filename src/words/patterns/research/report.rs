@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::log::event::StopReason;
 use crate::log::event::id::SourceNo;
-use crate::log::event::kind::RunStarted;
+use crate::log::event::{RunStarted, StopReason};
 use crate::log::facts::research::skip_phrase;
 use crate::log::facts::research::{DropReason, Note, NoteId, ReadingEnd, ResearchPlan, Sentence};
 use crate::log::world::RunFold;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use crate::engine::Schedule;
-use crate::log::event::kind::Initiator;
 use crate::log::event::{
-    BoundaryId, Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, World,
+    BoundaryId, Command, Elapsed, Event, EventKind, Initiator, RunId, Seq, SpanId, World,
 };
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{CollaborationFact, SeatStatus};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Schedule;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::log::event::{
+    Command, Elapsed, Event, EventKind, Initiator, RunId, Seq, SpanId, StopReason,
+};
 use crate::scenario::catalogue::RequestedModel;
 use crate::screen::home::HomePane;
 use crate::screen::keymap::Context;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::engine::Schedule;
-use crate::log::event::kind::{Initiator, StepSize};
-use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId};
+use crate::log::event::{
+    BoundaryId, Elapsed, Event, EventKind, Initiator, RunId, Seq, SpanId, StepSize,
+};
 use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
 use crate::screen::state::DisplaySettings;
 use crate::screen::tour::{self, TourStep};

@@ -7,7 +7,7 @@ use crate::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, RefusalReason,
     Ticket,
 };
-use crate::log::event::kind::{BreakerCause, WindowCounts};
+use crate::log::event::{BreakerCause, WindowCounts};
 use crate::scenario::spec::policy::{BreakerLimits, BreakerMode, Rate, WindowKind, WindowLimits};
 use tokio::time::Instant;
 

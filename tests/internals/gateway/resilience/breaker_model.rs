@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerView, Recorded, RefusalReason, Ticket,
 };
-use crate::log::event::kind::{BreakerCause, WindowCounts};
+use crate::log::event::{BreakerCause, WindowCounts};
 use crate::scenario::spec::policy::{BreakerLimits, BreakerMode, Rate, WindowKind, WindowLimits};
 use proptest::prelude::*;
 use tokio::time::Instant;

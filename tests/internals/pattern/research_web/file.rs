@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::engine::{Launch, RunHandle, Toolbox};
-use crate::log::event::kind::{FailureClass, Purpose};
-use crate::log::event::{Event, EventKind, World};
+use crate::log::event::{Event, EventKind, FailureClass, Purpose, World};
 use crate::scenario::Scenario;
 use crate::scenario::patterns::research::READ;
 use crate::scenario::tools::ToolKind;

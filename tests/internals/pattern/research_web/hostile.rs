@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Launch, ModelChoice};
-use crate::log::event::kind::Purpose;
+use crate::log::event::Purpose;
 use serde_json::{Value, json};
 
 use super::file::Told;

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::log::event::kind::FailureClass;
-use crate::log::event::{Command, EventKind};
+use crate::log::event::{Command, EventKind, FailureClass};
 use crate::log::facts::PatternFact;
 use crate::log::facts::research::ResearchFact;
 use serde_json::{Value, json};

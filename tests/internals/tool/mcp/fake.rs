@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{TestHost, call, call_with, checked, fail, fake, fake_with, list, text};
 use crate::gateway::{InputReply, InputRequest};
-use crate::log::event::kind::FailureClass;
+use crate::log::event::FailureClass;
 
 #[tokio::test]
 async fn lists_and_calls() {

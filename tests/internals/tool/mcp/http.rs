@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{environment, fail, list, text};
-use crate::log::event::kind::FailureClass;
+use crate::log::event::FailureClass;
 use crate::net::{Http, Reach};
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::mcp::{McpServerSpec, McpTransport, McpUrl, McpVersion};

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{call, fail, fake, fake_with, fields, in_time, text};
 use crate::gateway::NoHost;
-use crate::log::event::kind::FailureClass;
+use crate::log::event::FailureClass;
 use crate::support::pipe::{gone, make_pipe, processes};
 use crate::tool::mcp::McpServer;
 

@@ -13,8 +13,8 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::gateway::{AttemptHost, AttemptProgress, InputReply, InputRequest, NoHost};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::log::event::tool::OfferedTool;
+use crate::log::event::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::command::CommandSpec;

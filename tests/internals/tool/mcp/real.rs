@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::{TestHost, call, call_with, environment, fail, fields, in_time, list, server_of, text};
 use crate::gateway::{InputReply, NoHost};
-use crate::log::event::kind::FailureClass;
+use crate::log::event::FailureClass;
 use crate::net::{Http, Reach};
 use crate::scenario::tools::mcp::{McpServerSpec, McpTransport, McpUrl};
 use crate::tool::mcp::McpServer;

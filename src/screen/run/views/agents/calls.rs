@@ -10,8 +10,7 @@ use ratatui::style::Style;
 
 use super::{LowerPanes, MODEL, agent_sign, put_model, time_held};
 use crate::base::time;
-use crate::log::event::kind::{EventKind, Purpose};
-use crate::log::event::{Elapsed, SpanId, StopClass, StopReason};
+use crate::log::event::{Elapsed, EventKind, Purpose, SpanId, StopClass, StopReason};
 use crate::log::facts::agents::MemberOutput;
 use crate::log::world::agents::{
     AgentsFold, MAX_BELOW_ROOT, MAX_DEPTH, is_in_tree, root_of, shown_output,

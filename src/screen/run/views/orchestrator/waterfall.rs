@@ -10,8 +10,7 @@ use super::OrchestratorView;
 use super::task::{TaskWait, row_sign, task_wait};
 use crate::base::time;
 use crate::base::time::millis;
-use crate::log::event::kind::FailureClass;
-use crate::log::event::{Elapsed, SpanId};
+use crate::log::event::{Elapsed, FailureClass, SpanId};
 use crate::log::facts::orchestrator::OrchestratorPlan;
 use crate::log::world::orchestrator::{AttemptEnd, Orchestrator, TaskState};
 use crate::log::world::{SpanKind, SpanState, World};
@@ -87,7 +86,6 @@ impl WaterfallRow {
 /// An attempt as a bar in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// When it started.
     pub opened: Elapsed,
     /// When it ended; `None` while it runs.
     pub closed: Option<Elapsed>,

@@ -17,8 +17,7 @@ use super::agents::{LowerPanes, add_outcome, agents_in_picture, calls, transcrip
 use super::{PaneAt, PaneTitle, TrackRow, View, follow_note, has_swarms, pane_title};
 use crate::base::name::AgentName;
 use crate::base::time;
-use crate::log::event::SpanId;
-use crate::log::event::kind::{Answer, QuestionId};
+use crate::log::event::{Answer, QuestionId, SpanId};
 use crate::log::world::agents::{HopKind, HopRow, HopState};
 use crate::log::world::questions::{QuestionEnd, QuestionRow};
 use crate::log::world::{RunState, World};

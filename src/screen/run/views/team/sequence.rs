@@ -13,8 +13,7 @@ use super::TeamView;
 use super::lanes::{CLOCK, CONTEXT, HopArrow, LaneCell, LaneEnd, Lanes, MIN_TEXT};
 use crate::base::name::{AgentName, PersonName};
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::log::event::kind::RunClosed;
-use crate::log::event::{SpanId, StopReason};
+use crate::log::event::{RunClosed, SpanId, StopReason};
 use crate::log::world::agents::{AgentsFold, HopKind, HopRow, HopState};
 use crate::log::world::questions::QuestionRow;
 use crate::log::world::{SpanKind, World};
@@ -713,8 +712,7 @@ mod tests {
     use proptest::sample::Index;
 
     use super::*;
-    use crate::log::event::kind::{QuestionAsked, QuestionId, Subject};
-    use crate::log::event::{Event, EventKind, RunId, Seq};
+    use crate::log::event::{Event, EventKind, QuestionAsked, QuestionId, RunId, Seq, Subject};
     use crate::scenario::people::Otherwise;
     use crate::support::facts::team;
 

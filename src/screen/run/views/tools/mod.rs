@@ -19,8 +19,9 @@ use super::{LiveChange, PaneAt, PaneTitle, TrackRow, View, pane_title};
 use crate::base::name::ToolName;
 use crate::base::time;
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{BreakerStage, Initiator, LimitChange};
-use crate::log::event::{Command, Elapsed, EventKind, SpanId, World};
+use crate::log::event::{
+    BreakerStage, Command, Elapsed, EventKind, Initiator, LimitChange, SpanId, World,
+};
 use crate::log::world::Projection;
 use crate::log::world::available::available;
 use crate::log::world::tool_row::{ToolRow, ToolTally};

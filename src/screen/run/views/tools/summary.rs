@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use crate::base::time;
-use crate::log::event::Elapsed;
-use crate::log::event::kind::{BreakerStage, ToolHead, WindowCounts};
 use crate::log::event::tool::percent_text;
+use crate::log::event::{BreakerStage, Elapsed, ToolHead, WindowCounts};
 use crate::log::world::RunProgress;
 use crate::log::world::alerts::{Alert, AlertKind};
 use crate::log::world::tool_row::{ToolRow, ToolTally};

@@ -10,8 +10,7 @@ use super::summary::{
 };
 use super::{ToolsView, View, lanes, listed_tools};
 use crate::base::time;
-use crate::log::event::Elapsed;
-use crate::log::event::kind::BreakerStage;
+use crate::log::event::{BreakerStage, Elapsed};
 use crate::log::world::Projection;
 use crate::log::world::tool_row::{ToolRow, ToolTally};
 use crate::screen::DrawContext;
