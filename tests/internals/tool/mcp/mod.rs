@@ -63,7 +63,7 @@ fn fake(mode: &str) -> Arc<McpServer> {
 
 /// A test that hangs fails instead.
 async fn in_time<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), future).await.expect("it hangs")
+    tokio::time::timeout(Duration::from_secs(120), future).await.expect("it hangs")
 }
 
 fn fields(args: Value) -> Map<String, Value> {
