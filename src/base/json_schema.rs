@@ -13,17 +13,17 @@ const MAX_DEPTH: usize = 32;
 /// Most parts that the top of a schema is merged of: references to references can make any number of them.
 const MAX_PARTS: usize = 200;
 
-/// Keys whose value is a schema, besides `items`.
+/// Keys that have a schema, besides `items`.
 const SCHEMA_KEYS: [&str; 5] = ["additionalProperties", "not", "if", "then", "else"];
-/// Keys whose value is a list of schemas.
+/// Keys that have a list of schemas.
 const LIST_KEYS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
-/// Keys whose value has schemas by name.
+/// Keys that have schemas by name.
 const MAP_KEYS: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 /// Keys that no endpoint may see at the top: their content is merged.
 const MERGED_KEYS: [&str; 9] =
     ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "enum"];
 
-/// Keys whose value is a number that bounds others.
+/// Keys that set a limit for a number, a text or a list.
 const BOUNDS: [&str; 8] = [
     "minimum",
     "maximum",

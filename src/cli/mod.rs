@@ -306,7 +306,7 @@ fn dispatch(
     }
 }
 
-/// A headless run whose threads are all blocked, for a test.
+/// A headless run with all its threads blocked, for a test.
 #[cfg(debug_assertions)]
 fn stuck_run(global: &Global, theme: Theme) -> Exit {
     let runtime = match runtime() {

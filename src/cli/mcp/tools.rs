@@ -315,7 +315,7 @@ fn tool<A: JsonSchema>(name: &'static str, title: &str, about: &'static str) -> 
     for key in ["title", "description"] {
         schema.remove(key);
     }
-    // Clients pass it on to models, whose endpoints refuse one without `properties`.
+    // Clients send it to models, and their endpoints refuse a schema without `properties`.
     let schema = json_schema::of_object(schema.as_value()).unwrap_or_default();
     let schema = schema.as_object().cloned().unwrap_or_default();
     Tool::new(name, about, Arc::new(schema)).with_title(title)
