@@ -5,7 +5,7 @@ use super::effect::{Effect, LaunchRequest, RunBeginning, Update};
 use super::form::KeyOutcome;
 use super::home::history::RunList;
 use super::home::{HomePane, arrange_home, home_filter, kept, preview, scenarios, when_filtered};
-use super::key::KeyPress;
+use super::key::{KeyCode, KeyPress};
 use super::key_hints::Why;
 use super::keymap::Context;
 use super::launch::{new_run, refuse_broken_scenario, start};
@@ -29,6 +29,9 @@ use crate::scenario::catalogue::RequestedModel;
 
 pub(crate) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
     let action = keymap::lookup(state.context(), key);
+    if action.is_none() && key.alt && !state.context().takes_text() {
+        return on_escape_and_key(state, KeyPress { alt: false, ..key });
+    }
     if too_small(state.size.area()) && !action.is_some_and(is_allowed_when_too_small) {
         return Update::idle();
     }
@@ -69,6 +72,15 @@ pub(crate) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
             key_hints::explain_key(state, key)
         }
     }
+}
+
+/// Escape and a key that follow each other fast arrive as one key with Alt, which has no other meaning here.
+fn on_escape_and_key(state: &mut AppState, key: KeyPress) -> Update {
+    let mut update = on_key(state, KeyPress::new(KeyCode::Esc));
+    let second = on_key(state, key);
+    update.redraw |= second.redraw;
+    update.effects.extend(second.effects);
+    update
 }
 
 /// Whether an action is allowed while the screen is too small to show its effect.

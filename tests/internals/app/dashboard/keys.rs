@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::screen::key_hints::visible_hints;
 use crate::screen::keymap::{BINDINGS, Context, bindings, lookup};
+use crate::screen::windows::Overlay;
 use crate::screen::windows::help::{Help, HelpLine, keys_markdown};
 use crate::screen::{Action, Effect, KeyCode, KeyPress, Msg};
 
@@ -42,6 +43,16 @@ fn picture_works_on_every_screen() {
     // Chosen from the list of commands, it is one of the page.
     dash.press(":picture Enter");
     assert!(matches!(dash.asked()[..], [Effect::Picture]) && dash.state.overlays.is_empty());
+}
+
+/// Who closes a drawer and opens another one at once does not press keys of the first one.
+#[test]
+fn fast_escape_is_no_alt() {
+    let mut dash = Dash::new(120, 36);
+    dash.press("n");
+    assert_ne!(dash.state.context(), Context::Home);
+    dash.key(KeyPress { alt: true, ..KeyPress::char('?') });
+    assert!(matches!(dash.state.overlays[..], [Overlay::Help(_)]), "{}", dash.screen());
 }
 
 #[test]
