@@ -93,8 +93,9 @@ fn faults(full: &[Arc<Event>], forked: &[Arc<Event>]) -> Vec<String> {
             faults.push(format!("{attempt:?} ends otherwise: {before:?} and {now:?}"));
         }
     }
+    let asked_before = asked(full);
     for (what, times) in asked(forked) {
-        let before = asked(full).get(&what).copied().unwrap_or_default();
+        let before = asked_before.get(&what).copied().unwrap_or_default();
         if times > before {
             faults.push(format!("{what} is asked {times} times, not {before}"));
         }

@@ -62,7 +62,8 @@ pub(super) fn key_in_neighbour_table(document: &Document, dice: &mut Dice) -> Ve
 pub(super) fn key_at_the_top(document: &Document, _: &mut Dice) -> Vec<SeededMistake> {
     let title = document.sites.iter().find(|site| site.path == ["title"]).expect("a title");
     let at = document.line_end(title.value.end);
-    let top = |key: &str| crate::scenario::schema()["properties"][key].is_object();
+    let schema = crate::scenario::schema();
+    let top = |key: &str| schema["properties"][key].is_object();
     let sites = document.sites.iter().filter(|site| site.is_known() && site.is_line);
     let sites = sites.filter(|site| site.path.len() > 1 && !top(site.key_name()));
     let sites = sites.filter(|site| document.header_before(site.key.start).is_some());
