@@ -258,6 +258,8 @@ fn frames(times: &[Elapsed], shown: &ShownPart, live: Vec<LiveTexts>, look: Look
             true => rest.len(),
             false => rest.iter().position(|event| event.at > *at).unwrap_or(rest.len()),
         };
+        // The head of the log is on every page, also when it came a moment after the start.
+        let count = count.max(usize::from(nth == 0));
         let (events, later) = rest.split_at(count);
         rest = later;
         let texts = live.next().unwrap_or_default();

@@ -74,7 +74,7 @@ pub(crate) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
     }
 }
 
-/// Escape and a key that follow each other fast arrive as one key with Alt, which has no other meaning here.
+/// Escape and a key right after it: the terminal sends the same bytes for that key with Alt, which has no action here.
 fn on_escape_and_key(state: &mut AppState, key: KeyPress) -> Update {
     let mut update = on_key(state, KeyPress::new(KeyCode::Esc));
     let second = on_key(state, key);

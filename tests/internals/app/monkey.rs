@@ -16,7 +16,7 @@ use crate::screen::{KeyCode, Msg};
 use crate::support::screen::{Dash, facts};
 
 /// Steps in the bounded sample.
-const SAMPLE: u64 = 2_000;
+const SAMPLE: u64 = 4_000;
 /// The runs of the dashboard, each of another pattern.
 const RUNS: [&str; 6] = [
     "checkout-launch",

@@ -13,7 +13,7 @@ use futures::{StreamExt, stream};
 use serde_json::Value;
 
 /// Runs of each scenario; a hundred in an optimised build: `cargo test --release --lib flaky_endpoint`.
-const SEEDS: u64 = if cfg!(debug_assertions) { 20 } else { 100 };
+const SEEDS: u64 = if cfg!(debug_assertions) { 40 } else { 100 };
 /// Runs at once.
 const AT_ONCE: usize = 100;
 const ASK_AGAIN: &str = "model.ask_again=2";

@@ -49,7 +49,7 @@ async fn continue_all(cuts: impl Fn(usize, usize) -> bool) {
 
 #[tokio::test(start_paused = true)]
 async fn every_scenario_resumes_from_cut_log() {
-    continue_all(|cut, len| cut % (len / 3).max(1) == 1 || cut + 1 == len).await;
+    continue_all(|cut, len| cut % (len / 6).max(1) == 1 || cut + 1 == len).await;
 }
 
 /// Each place of each scenario, in a log of thousands of events some hundred places:

@@ -460,25 +460,31 @@ fn hostile_texts_stay_text() {
                 conflicts: [Arc::clone(&shared)].into(),
             },
         ];
-        for (nth, subject) in subjects.into_iter().enumerate() {
-            let mut events = asked_about(subject);
+        for subject in subjects {
+            let mut events = asked_about(subject.clone());
             let last = events.pop().expect("a question");
             events.push(with_question(&last, |asked| asked.why = Some(Arc::clone(&shared))));
-            let (cols, rows) = [(80, 24), (120, 36), (200, 50)][nth % 3];
-            let mut dash = dash_of(cols, rows, &events);
-            let title = chrome::title(&dash.state, &Theme::default(), Glyphs::new(false));
-            assert_eq!(title, "◆ 1 question, desk · roundtable");
-            clean(dash.press("a"), rows);
-            card(&mut dash, 0);
-            for key in ["G", "e", "1"] {
-                clean(dash.press(key), rows);
+            for (cols, rows) in [(80, 24), (120, 36), (200, 50)] {
+                let mut dash = dash_of(cols, rows, &events);
+                let title = chrome::title(&dash.state, &Theme::default(), Glyphs::new(false));
+                assert_eq!(title, "◆ 1 question, desk · roundtable");
+                clean(dash.press("a"), rows);
+                card(&mut dash, 0);
+                for key in ["G", "e", "1"] {
+                    clean(dash.press(key), rows);
+                }
+                // The last rows are the program's own.
+                let screen = dash.screen();
+                let footer = screen.lines().last().expect("a row");
+                assert!(!footer.contains("y approve  Tab"), "{screen}");
+                answered(
+                    &mut dash,
+                    1,
+                    AnsweredBy::Nobody,
+                    Answer::Text { text: Arc::clone(&shared) },
+                );
+                clean(&mut dash, rows);
             }
-            // The last rows are the program's own.
-            let screen = dash.screen();
-            let footer = screen.lines().last().expect("a row");
-            assert!(!footer.contains("y approve  Tab"), "{screen}");
-            answered(&mut dash, 1, AnsweredBy::Nobody, Answer::Text { text: Arc::clone(&shared) });
-            clean(&mut dash, rows);
         }
     }
 }

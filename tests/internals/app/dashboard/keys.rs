@@ -45,7 +45,7 @@ fn picture_works_on_every_screen() {
     assert!(matches!(dash.asked()[..], [Effect::Picture]) && dash.state.overlays.is_empty());
 }
 
-/// Who closes a drawer and opens another one at once does not press keys of the first one.
+/// Escape closes the form, and the key goes to the page below it.
 #[test]
 fn fast_escape_is_no_alt() {
     let mut dash = Dash::new(120, 36);
@@ -53,6 +53,8 @@ fn fast_escape_is_no_alt() {
     assert_ne!(dash.state.context(), Context::Home);
     dash.key(KeyPress { alt: true, ..KeyPress::char('?') });
     assert!(matches!(dash.state.overlays[..], [Overlay::Help(_)]), "{}", dash.screen());
+    dash.press("Esc");
+    assert_eq!(dash.state.context(), Context::Home, "Escape has closed the form");
 }
 
 #[test]
