@@ -39,7 +39,9 @@ fn spans() -> Vec<Arc<Event>> {
     let mut open: Vec<u32> = Vec::new();
     let end = || {
         let about = SpanAbout { output: Some("Refunded re_31.".into()), ..SpanAbout::default() };
-        ObservedFact::Closed { end: SpanEnd::Done, about: Arc::new(about) }
+        let about = Arc::new(about);
+        let (repeats_call, repeats_tokens) = (false, false);
+        ObservedFact::Closed { end: SpanEnd::Done, repeats_call, repeats_tokens, about }
     };
     for span in 1..=SPANS {
         let (role, name) = match span % 40 {

@@ -12,7 +12,7 @@ from _thread import RLock, get_ident
 
 BASE = os.environ.get("ROUNDTABLE_TAP") or ""
 HOST, PATH = (BASE.rstrip("/").split("/", 3)[2:] + ["", ""])[:2]
-TEXT, BATCH, BYTES, QUEUE, PAUSE, TRIES = 32 * 1024, 500, 800_000, 10_000, 0.1, 5
+TEXT, CALL, BATCH, BYTES, QUEUE, PAUSE, TRIES = 32 * 1024, 4 << 20, 500, 800_000, 10_000, 0.1, 5
 
 def load():
     """Imports what the tap needs, once the program has a framework. Never later in the thread:
@@ -146,6 +146,12 @@ def openai_agents(module):
         if event == "end" or len(above) > QUEUE:
             above.pop(item.span_id if event == "end" else next(iter(above)), None)
         usage = tokens(get("usage") or getattr(answer, "usage", None)) if role == "model" else {}
+        if role == "model" and event == "end":
+            given = {"instructions": getattr(answer, "instructions", None), "input": get("input")}
+            usage.update(messages=text({k: v for k, v in given.items() if v is not None}, CALL),
+                         tools=text(getattr(answer, "tools", None), CALL),
+                         reply=text({"output": getattr(answer, "output", output)}, CALL))
+        usage["state"] = "tripped" if role == "guardrail" and get("triggered") else None
         put(framework="openai-agents", event=event, trace=item.trace_id, id=item.span_id, parent=parent, role=role,
             name=f"handoff to {to}" if to else text(name), agent=agent, model=text(model), to=to, error=text(error),
             input=text(get("input")), output=text(getattr(answer, "output", output)), **usage)
@@ -196,10 +202,13 @@ def crewai(module):
                 "output": text(get("raw", output) or output or get("response") or get("result")),
                 "to": args.get("coworker") if isinstance(args, dict) else None,
                 "error": text(get("error") or get("failure")), **tokens(get("usage"))}
+        if kind == "llm_call":
+            news["messages" if start else "reply"] = text(get("messages") if start else get("response"), CALL)
+            news["tools"] = text(get("tools"), CALL) if start else None
         record.update({key: value for key, value in news.items() if value is not None})
         put(**record, event="start" if start else "end")
         if not start:  # What may still point here needs the ids only.
-            record.update(input=None, output=None)
+            record.update(input=None, output=None, messages=None, reply=None, tools=None)
     after(module.CrewAIEventsBus, "emit", listen)
 
 def otel(module):
@@ -210,12 +219,13 @@ def otel(module):
         return str(getattr(thing, "_endpoint", "")).startswith(f"http://{HOST}/") or depth > 0 and any(
             exports(x, depth - 1) for x in (thing if isinstance(thing, tuple) else fields))
     def report(event, span, **more):
-        context, parent, room, attributes = span.get_span_context(), span.parent, 3 * TEXT, {}
+        context, parent, attributes = span.get_span_context(), span.parent, {}
+        room = limit = TEXT if event == "start" else CALL
         scope = getattr(getattr(span, "instrumentation_scope", None), "name", None) or ""
         if not context.trace_flags.sampled or scope.startswith("crewai.telemetry"):
             return
         for key, value in dict(span.attributes or {}).items():
-            value = value if isinstance(value, (bool, int)) else text(value)
+            value = value if isinstance(value, (bool, int)) else text(value, limit)
             room -= len(str(value))
             attributes.update({key: value} if room > 0 else {})
         put(framework="otel", event=event, trace=f"{context.trace_id:032x}", id=f"{context.span_id:016x}",
@@ -233,42 +243,84 @@ def otel(module):
                 raised = [e.attributes.get("exception.message") for e in span.events or () if e.name == "exception"]
                 failed = span.status.status_code.name == "ERROR"
                 error = text(span.status.description or (raised[-1] if raised else "failed")) if failed else None
-                report("end", span, at=span.end_time / 1e9, status=span.status.status_code.name, error=error)
+                events = [{"name": e.name, "attributes": {k: text(v) for k, v in (e.attributes or {}).items()}}
+                          for e in span.events or () if e.name != "exception"]
+                report("end", span, at=span.end_time / 1e9, error=error, events=events or None)
     after(module.TracerProvider, "__init__", lambda provider, *_, **__: provider.add_span_processor(Tap(provider)))
 
-def pydantic_ai(module):
-    """Pydantic AI: turns its spans on, with a provider of our own while the program has set none."""
-    from importlib.util import find_spec
-    if not find_spec("opentelemetry.sdk.trace"):
-        return
-    from opentelemetry import trace
-    made = []
-    def provider():
-        current = trace.get_tracer_provider()
+def pytest(module):
+    """pytest: which test runs, so that its traces have its name and its result."""
+    original = module.runtestprotocol
+    @functools.wraps(original)
+    def both(item, *args, **kwargs):
+        name, reports = getattr(item, "nodeid", ""), None
+        put(framework="part", event="start", name=name)
+        try:
+            reports = original(item, *args, **kwargs)
+            return reports
+        finally:
+            failed = [report for report in reports or () if getattr(report, "failed", False)]
+            crash = failed and getattr(getattr(failed[0], "longrepr", None), "reprcrash", None)
+            error = (getattr(crash, "message", None) or "failed") if failed else None
+            put(framework="part", event="end", name=name, error=quiet(text)(error))
+    module.runtestprotocol = both
+
+def notebook(module):
+    """IPython and Jupyter: which cell runs."""
+    def listen(shell, *_, **__):
+        last = []
+        def name(): return f"cell {shell.execution_count}"
+        def begin(*_): last[:] = [name()]; put(framework="part", event="start", name=last[0])
+        def end(result=None, *_):
+            error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
+            put(framework="part", event="end", name=(last or [name()])[0],
+                error=f"{type(error).__name__}: {error}" if error else None)
+        shell.events.register("pre_run_cell", quiet(begin))
+        shell.events.register("post_run_cell", quiet(end))
+    after(module.InteractiveShell, "__init__", listen)
+
+def own_provider(trace):
+    """OpenTelemetry: a provider of our own for frameworks of agents, while the program has set none."""
+    agents = re.compile("gcp.vertex.agent|google.adk|agent_framework|strands|pydantic-ai|autogen|semantic_kernel")
+    from_program, made, was = trace.ProxyTracer._tracer.fget, {}, {}
+    def own(name):
         with sender.lock:
-            if not made and isinstance(current, trace.ProxyTracerProvider):
-                from opentelemetry.sdk.trace import TracerProvider
-                made.append(TracerProvider())
-                quiet(export)(made[0])
-        return made[0] if isinstance(current, trace.ProxyTracerProvider) else current
-    def export(own):
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-        if {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} & set(os.environ):
-            own.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(), schedule_delay_millis=500))
-    class Tracer(trace.Tracer):  # Chooses at each span, so that a provider the program sets later wins.
-        def __init__(self, *args, **kwargs): self.real = lambda: provider().get_tracer(*args, **kwargs)
-        def start_span(self, *args, **kwargs): return self.real().start_span(*args, **kwargs)
-        def start_as_current_span(self, *args, **kwargs): return self.real().start_as_current_span(*args, **kwargs)
-    def settle(settings, *_, tracer_provider=None, **__):
-        if tracer_provider is None:
-            settings.tracer = Tracer("pydantic-ai", module.__version__)
-    after(sys.modules["pydantic_ai.models.instrumented"].InstrumentationSettings, "__init__", settle)
+            if not made:
+                from importlib.util import find_spec
+                made[None] = None
+                if find_spec("opentelemetry.sdk.trace"):
+                    from opentelemetry.sdk.trace import TracerProvider
+                    made[None] = TracerProvider()
+            return made[None] and (made.get(name) or made.setdefault(name, made[None].get_tracer(name)))
+    def tracer(proxy):  # Chooses at each span, so that a provider the program sets later wins.
+        name = getattr(proxy, "_instrumenting_module_name", None) or ""
+        mine = None if trace._TRACER_PROVIDER or not agents.match(name) else quiet(own)(name)
+        if name.startswith("agent_framework"):  # Its texts are for the receiver alone.
+            settings = sys.modules["agent_framework.observability"].OBSERVABILITY_SETTINGS
+            was.setdefault("texts", settings.enable_sensitive_data)
+            settings.enable_sensitive_data = bool(mine) or was["texts"]
+        return mine or from_program(proxy)
+    trace.ProxyTracer._tracer = property(tracer)
+
+def adk(module):
+    """Google ADK: the texts of its calls, as long as nobody but the receiver gets them."""
+    def unless_set(original, value):
+        def read():
+            trace = sys.modules.get("opentelemetry.trace")
+            return value if getattr(trace, "_TRACER_PROVIDER", trace) is None else original()
+        return read
+    capturing = module.ContentCapturingMode.SPAN_ONLY
+    module._read_experimental_genai_semconv = unless_set(module._read_experimental_genai_semconv, True)
+    module._read_content_capturing_mode = unless_set(module._read_content_capturing_mode, capturing)
+
+def pydantic_ai(module):
+    """Pydantic AI: turns its spans on."""
     module.Agent.instrument_all()
 
 actions = {
-    "agents.tracing.provider": openai_agents, "agents.tracing.setup": openai_agents, "opentelemetry.sdk.trace": otel,
+    "agents.tracing.provider": openai_agents, "agents.tracing.setup": openai_agents, "opentelemetry.sdk.trace": otel, "opentelemetry.trace": own_provider,
     "crewai.events.event_bus": crewai, "crewai.utilities.events.crewai_event_bus": crewai, "pydantic_ai": pydantic_ai,
+    "google.adk.telemetry.context": adk, "_pytest.runner": pytest, "IPython.core.interactiveshell": notebook,
     "multiprocessing.util": lambda util: util.register_after_fork(
         sender, lambda tap: util.Finalize(None, tap.flush, exitpriority=-100))}
 
@@ -288,8 +340,21 @@ class Finder:
         spec.loader.exec_module = exec_module
         return spec
 
+def stay_first(call):
+    """The function of os that executes another program, with this folder in front again: launchers put theirs there."""
+    def execute(path, args, *env):
+        quiet(put_first)(env[0] if env else os.environ)
+        return call(path, args, *env)
+    return execute
+
+def put_first(env):
+    own, paths = os.path.dirname(os.path.realpath(__file__)), env.get("PYTHONPATH", "").split(os.pathsep)
+    if any(os.path.realpath(path) == own for path in paths[1:]):
+        env["PYTHONPATH"] = os.pathsep.join([own] + [p for p in paths if os.path.realpath(p or ".") != own])
+
 def install():
     import atexit
+    os.execv, os.execve = stay_first(os.execv), stay_first(os.execve)
     sys.meta_path.insert(0, Finder())
     atexit.register(quiet(sender.flush))
     os.register_at_fork(after_in_child=quiet(sender.__init__))

@@ -107,6 +107,18 @@ impl<W: Write> RunWriter<W> {
         }
     }
 
+    /// Writes the outcomes of the runs of one program as one JSON value: of several a list.
+    ///
+    /// # Errors
+    /// As [`event`](Self::event).
+    pub fn outcomes(&mut self, outcomes: &[Outcome]) -> io::Result<()> {
+        match outcomes {
+            [] => Ok(()),
+            [one] => self.result("outcome", Some(&one.run_id), one),
+            several => self.result("outcome", None, &several),
+        }
+    }
+
     /// Writes the end of one run of a session; another run or the session's outcome follows.
     ///
     /// # Errors

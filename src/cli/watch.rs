@@ -32,6 +32,7 @@ use crate::host::Dirs;
 use crate::host::config::user_config;
 use crate::host::traced_runs::traced;
 use crate::log::event::{EventKind, Seq, StopReason, World};
+use crate::log::world::Outcome;
 use crate::model::prices::price_of_name;
 use crate::net::redact::redact_command;
 use crate::pattern::observed::PriceOf;
@@ -505,7 +506,9 @@ struct HeadlessRuns {
     rows: (StreamStyle, TestFormat),
     engine: Arc<Engine>,
     writer: Option<SharedWriter>,
-    followers: Arc<Mutex<Vec<JoinHandle<()>>>>,
+    format: Option<RunFormat>,
+    /// Each returns the outcome that is to be printed at the end, if any.
+    followers: Arc<Mutex<Vec<JoinHandle<Option<Outcome>>>>>,
     #[cfg(unix)]
     _server: Option<crate::host::peers::PeerServer>,
 }
@@ -535,6 +538,7 @@ impl HeadlessRuns {
             _server: super::launch::serve_peers(&engine).ok().map(|(server, _)| server),
             engine,
             writer: writer.map(|writer| Arc::new(Mutex::new(Some(writer)))),
+            format,
             followers: Arc::default(),
         }
     }
@@ -542,15 +546,17 @@ impl HeadlessRuns {
     fn start(&self, signals: &Arc<OnceLock<ProgramSignals>>) -> StartRun {
         let signals = Arc::clone(signals);
         let (engine, writer) = (Arc::clone(&self.engine), self.writer.clone());
-        let followers = Arc::clone(&self.followers);
+        let (followers, format) = (Arc::clone(&self.followers), self.format);
         let expected = self.expected.clone();
         Box::new(move |scenario| {
             let run = engine.start(observed_launch(scenario));
             expected.iter().for_each(|expected| expected.follow(&run, &Handle::current()));
             tokio::spawn(interrupt_with(run.clone(), Arc::clone(&signals)));
-            let follower = tokio::spawn(follow(run.clone(), writer.clone()));
+            let follower = tokio::spawn(follow(run.clone(), writer.clone(), format));
             let mut followers = followers.lock().unwrap_or_else(PoisonError::into_inner);
-            followers.retain(|follower| !follower.is_finished());
+            if format != Some(RunFormat::Json) {
+                followers.retain(|follower| !follower.is_finished());
+            }
             followers.push(follower);
             Some(run)
         })
@@ -560,8 +566,12 @@ impl HeadlessRuns {
     async fn end(&self, report: &HubReport) -> bool {
         let followers: Vec<_> =
             self.followers.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
+        let mut outcomes = Vec::new();
         for follower in followers {
-            let _ = follower.await;
+            outcomes.extend(follower.await.ok().flatten());
+        }
+        if let Some(writer) = &self.writer {
+            write_to(writer, |writer| writer.outcomes(&outcomes));
         }
         for text in report_notes(report) {
             print_message(&text);
@@ -592,8 +602,13 @@ pub fn report_notes(report: &HubReport) -> Vec<String> {
     notes
 }
 
-/// Prints the events of a run, or its warnings and its summary.
-async fn follow(run: RunHandle, writer: Option<SharedWriter>) {
+/// Prints the events of a run, or its warnings and its summary. Returns the outcome of one whose outcome comes after all
+/// others.
+async fn follow(
+    run: RunHandle,
+    writer: Option<SharedWriter>,
+    format: Option<RunFormat>,
+) -> Option<Outcome> {
     let (mut reader, mut world, mut batch) = (run.first_reader(), World::new(), Vec::new());
     while reader.next_batch(&mut batch, 256).await > 0 {
         for event in batch.drain(..) {
@@ -610,11 +625,13 @@ async fn follow(run: RunHandle, writer: Option<SharedWriter>) {
     }
     match (&writer, world.outcome()) {
         (None, _) => print_message(&summary(&world)),
+        (Some(_), Some(outcome)) if format == Some(RunFormat::Json) => return Some(outcome),
         (Some(writer), Some(outcome)) => {
             write_to(writer, |writer| writer.outcome(&outcome, &world));
         }
         (Some(_), None) => {}
     }
+    None
 }
 
 fn write_to<T>(writer: &SharedWriter, write: impl FnOnce(&mut DataWriter) -> io::Result<T>) {
@@ -633,6 +650,10 @@ fn summary(world: &World) -> String {
     };
     let end = run_stop_line(world, closed);
     let mut text = format!("{} {}: {}", head.run, visible(&head.title), visible(&end));
+    if let (StopReason::NothingReported, Some(advice)) = (&closed.reason, closed.reason.advice()) {
+        text.push_str("\n  ");
+        text.push_str(advice);
+    }
     if let Some(words) = crate::words::patterns::words_of(world) {
         let table = words.closing().table;
         for line in table.lines().filter(|line| !line.is_empty()) {

@@ -14,7 +14,7 @@ use crate::scenario::spec::Expectation;
 use crate::words::format::count_noun;
 
 /// The names of expectations that another program has nothing of, each with what to do.
-const OF_OUR_RUNS: [(&str, &str); 13] = [
+const OF_OUR_RUNS: [(&str, &str); 14] = [
     ("degraded", "ask `!failed(\"tool:NAME\")`"),
     ("outcome.degraded", "ask `!failed(\"tool:NAME\")`"),
     ("outcome.replaced", "ask `!failed(\"tool:NAME\")`"),
@@ -23,6 +23,7 @@ const OF_OUR_RUNS: [(&str, &str); 13] = [
     ("outcome.questions", "remove it"),
     ("outcome.alerts", "remove it"),
     ("outcome.usage.attempts", "it has outcome.usage.calls"),
+    ("outcome.usage.retries", "it has outcome.usage.calls"),
     ("live", "remove it"),
     ("inputs", "remove it"),
     ("facts", "remove it"),
@@ -89,6 +90,7 @@ pub(super) fn has_cut_text(kind: &EventKind) -> bool {
             of_span(about)
         }
         Some(ObservedFact::Text { text, .. } | ObservedFact::Note { text }) => is_cut(text),
+        Some(ObservedFact::Named { .. } | ObservedFact::Ended { .. }) => false,
         None => false,
     }
 }
@@ -290,6 +292,12 @@ impl SpanCounts {
                 count(self.calls.entry(format!("agent:{name}")).or_default());
                 self.agents.insert(name);
             }
+            // It repeats a call that another span reports.
+            SpanRole::Model if span.repeats_call => {}
+            SpanRole::Embedding => {
+                let name = about.model.as_ref().unwrap_or(&about.name);
+                count(self.calls.entry(format!("model:{name}")).or_default());
+            }
             SpanRole::Model => {
                 let name = about.model.as_ref().unwrap_or(&about.name);
                 count(self.calls.entry(format!("model:{name}")).or_default());
@@ -309,7 +317,12 @@ impl SpanCounts {
     /// Why spans may be missing, as the run itself shows.
     fn incomplete(&self, world: &World) -> Option<Arc<str>> {
         match &world.progress.closed.as_ref()?.reason {
-            StopReason::Success | StopReason::ProgramFailed | StopReason::SpanFailed => {}
+            StopReason::Success
+            | StopReason::ProgramFailed
+            | StopReason::SpanFailed
+            | StopReason::WaitsForInput
+            | StopReason::GuardrailTripped
+            | StopReason::NothingReported => {}
             other => {
                 let why = format!("the run ended with {other}, and the program may have continued");
                 return Some(why.into());

@@ -461,7 +461,7 @@ pub(crate) async fn play(
             reason: reason.clone(),
             phase,
             boundary,
-            elapsed_ms: millis(elapsed),
+            elapsed_ms: millis(context.elapsed().unwrap_or(elapsed)),
             paused_ms: millis(paused),
             in_flight: context.in_flight(),
         })),

@@ -145,6 +145,7 @@ pub struct RunContext {
     /// The tools of MCP servers, once they are listed.
     server_tools: OnceLock<BTreeMap<ToolName, ServerTool>>,
     phase: Mutex<Option<Phase>>,
+    elapsed: OnceLock<Duration>,
     /// The pairs of model and parameter whose removal was published already (`request.adapted`).
     pub(crate) adapted: Mutex<BTreeSet<(String, String)>>,
     /// How often each call was made of the tools and models whose results depend on it.
@@ -214,6 +215,7 @@ impl RunContext {
             seen_tools,
             server_tools: OnceLock::new(),
             phase: Mutex::new(None),
+            elapsed: OnceLock::new(),
             adapted: Mutex::default(),
             equal_calls: Mutex::default(),
             empty_bindings: Arc::default(),
@@ -321,6 +323,16 @@ impl RunContext {
     /// Opens a span with the event that opens it, and returns its id.
     pub fn open_span(&self, kind: impl Into<EventKind>) -> SpanId {
         self.bus.open(kind)
+    }
+
+    /// Sets how long the run has taken, where that is not the time of its clock: that of the program that it shows.
+    pub fn set_elapsed(&self, elapsed: Duration) {
+        let _ = self.elapsed.set(elapsed);
+    }
+
+    /// The time that [`set_elapsed`](Self::set_elapsed) has set.
+    pub(crate) fn elapsed(&self) -> Option<Duration> {
+        self.elapsed.get().copied()
     }
 
     /// Sets the phase of the run in the source document's words (`round_2:risk_analyst`). If the

@@ -517,7 +517,7 @@ impl ModelRequest {
             self.messages.push([ChatMessage::from_reply(reply)].into());
         }
         self.messages.push(Arc::clone(&wrong));
-        self.prompt = Prompt { after: Some(call), messages: wrong, tools: None };
+        self.prompt = Prompt { after: Some(call), messages: wrong, ..Prompt::default() };
         self.again += 1;
         self
     }
@@ -526,7 +526,7 @@ impl ModelRequest {
     /// had said so far.
     pub fn continue_after_pause(mut self, call: SpanId, reply: &Reply) -> Self {
         self.messages.push([ChatMessage::from_reply(reply)].into());
-        self.prompt = Prompt { after: Some(call), messages: Arc::default(), tools: None };
+        self.prompt = Prompt { after: Some(call), ..Prompt::default() };
         self.pauses += 1;
         self
     }

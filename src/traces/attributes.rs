@@ -177,9 +177,14 @@ pub(super) fn describe_observed(about: &SpanAbout, to: &mut AttributeList) -> St
     operation.into_iter().for_each(|word| to.known(Known::Operation, word));
     // The node of a graph is named like the agent that it is.
     let own = (kind == "AGENT" && !about.name.is_empty()).then_some(&about.name);
-    for (known, text) in
-        [(Known::Agent, about.agent.as_ref().or(own)), (Known::Model, about.model.as_ref())]
-    {
+    let answered = about.asked_model.as_ref().and(about.model.as_ref());
+    for (known, text) in [
+        (Known::Agent, about.agent.as_ref().or(own)),
+        (Known::Model, about.asked_model.as_ref().or(about.model.as_ref())),
+        (Known::ReportedModel, answered),
+        (Known::Provider, about.provider.as_ref()),
+        (Known::Conversation, about.thread.as_ref()),
+    ] {
         text.into_iter().for_each(|text| to.known(known, &**text));
     }
     if about.role == SpanRole::Tool {
@@ -191,6 +196,7 @@ pub(super) fn describe_observed(about: &SpanAbout, to: &mut AttributeList) -> St
     let counts = [
         (Known::TokensIn, about.tokens_in),
         (Known::TokensCached, about.tokens_cached),
+        (Known::TokensWritten, about.tokens_written),
         (Known::TokensOut, about.tokens_out),
     ];
     for (known, count) in counts {

@@ -26,10 +26,14 @@ pub enum Known {
     /// The provider of the model.
     Provider,
     Tool,
+    /// The name of any span, as its author gave it.
+    Entity,
     /// Tokens of the prompt.
     TokensIn,
     /// Those of them that were read from the provider's cache.
     TokensCached,
+    /// Those of them that were written to the provider's cache.
+    TokensWritten,
     /// Tokens of the reply.
     TokensOut,
     /// US dollars.
@@ -51,6 +55,10 @@ pub enum Known {
     InputMessages,
     /// The messages of a reply.
     OutputMessages,
+    /// The instructions of a prompt, where its messages leave them out.
+    Instructions,
+    /// The tools that a model is offered.
+    Tools,
     /// The arguments of a tool.
     Arguments,
     /// The result of a tool.
@@ -93,12 +101,21 @@ const fn text(
 }
 
 /// The table.
-pub const ATTRIBUTES: [AttributeRow; 25] = [
+pub const ATTRIBUTES: [AttributeRow; 29] = [
     row(
         Known::Kind,
         "what the span is: `CHAIN`, `AGENT`, `LLM`, `TOOL`",
         &["openinference.span.kind"],
-        &["openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind"],
+        &[
+            "openinference.span.kind",
+            "gen_ai.operation.name",
+            "traceloop.span.kind",
+            "llm.request.type",
+            "ai.operationId",
+            "langsmith.span.kind",
+            "langfuse.observation.type",
+            "mlflow.spanType",
+        ],
     ),
     row(
         Known::Operation,
@@ -122,31 +139,43 @@ pub const ATTRIBUTES: [AttributeRow; 25] = [
         Known::Conversation,
         "the session that the run answers a message of: the id of its first run",
         &["gen_ai.conversation.id", "session.id"],
-        &[],
+        &["gen_ai.conversation.id", "session.id", "langfuse.session.id", "thread_id"],
     ),
     row(
         Known::Model,
         "the model that was called",
         &["gen_ai.request.model", "llm.model_name"],
-        &["gen_ai.request.model", "llm.model_name", "model_name", "llm.response.model"],
+        &[
+            "gen_ai.request.model",
+            "llm.model_name",
+            "model_name",
+            "llm.response.model",
+            "ai.model.id",
+        ],
     ),
     row(
         Known::ReportedModel,
         "the model that answered, as the endpoint says",
         &["gen_ai.response.model"],
-        &["gen_ai.response.model"],
+        &["gen_ai.response.model", "ai.response.model"],
     ),
     row(
         Known::Provider,
         "the provider, or the host of the endpoint",
         &["gen_ai.provider.name"],
-        &[],
+        &["gen_ai.provider.name", "gen_ai.system", "llm.provider", "ai.model.provider"],
     ),
     row(
         Known::Tool,
         "the tool",
         &["gen_ai.tool.name", "tool.name"],
-        &["gen_ai.tool.name", "tool.name", "tool_name"],
+        &["gen_ai.tool.name", "tool.name", "tool_name", "ai.toolCall.name"],
+    ),
+    row(
+        Known::Entity,
+        "the name of any span, as its author gave it",
+        &[],
+        &["traceloop.entity.name", "ai.telemetry.functionId"],
     ),
     row(
         Known::TokensIn,
@@ -157,6 +186,8 @@ pub const ATTRIBUTES: [AttributeRow; 25] = [
             "gen_ai.usage.prompt_tokens",
             "llm.token_count.prompt",
             "llm.usage.prompt_tokens",
+            "ai.usage.inputTokens",
+            "ai.usage.promptTokens",
         ],
     ),
     row(
@@ -168,6 +199,18 @@ pub const ATTRIBUTES: [AttributeRow; 25] = [
             "gen_ai.usage.cache_read_input_tokens",
             "gen_ai.usage.details.cache_read_tokens",
             "llm.token_count.prompt_details.cache_read",
+            "ai.usage.cachedInputTokens",
+        ],
+    ),
+    row(
+        Known::TokensWritten,
+        "those of them that were written to the provider's cache",
+        &["gen_ai.usage.cache_creation.input_tokens", "llm.token_count.prompt_details.cache_write"],
+        &[
+            "gen_ai.usage.cache_creation.input_tokens",
+            "gen_ai.usage.cache_creation_input_tokens",
+            "gen_ai.usage.details.cache_write_tokens",
+            "llm.token_count.prompt_details.cache_write",
         ],
     ),
     row(
@@ -179,15 +222,28 @@ pub const ATTRIBUTES: [AttributeRow; 25] = [
             "gen_ai.usage.completion_tokens",
             "llm.token_count.completion",
             "llm.usage.completion_tokens",
+            "ai.usage.outputTokens",
+            "ai.usage.completionTokens",
         ],
     ),
     row(
         Known::Cost,
         "US dollars, estimated or as reported",
         &["llm.cost.total"],
-        &["gen_ai.usage.cost", "llm.cost.total", "operation.cost", "gen_ai.usage.total_cost"],
+        &[
+            "gen_ai.usage.cost",
+            "llm.cost.total",
+            "operation.cost",
+            "gen_ai.usage.total_cost",
+            "langfuse.observation.cost_details.total",
+        ],
     ),
-    row(Known::Finish, "why the reply ended", &["gen_ai.response.finish_reasons"], &[]),
+    row(
+        Known::Finish,
+        "why the reply ended",
+        &["gen_ai.response.finish_reasons"],
+        &["gen_ai.response.finish_reasons", "ai.response.finishReason"],
+    ),
     row(Known::Error, "the class of the failure, or the stop reason", &["error.type"], &[]),
     row(Known::Workflow, "the scenario", &["gen_ai.workflow.name"], &[]),
     row(Known::Pending, "the span has only begun", &[], &["roundtable.pending", "rt.pending"]),
@@ -198,11 +254,15 @@ pub const ATTRIBUTES: [AttributeRow; 25] = [
         &[
             "gen_ai.tool.call.arguments",
             "tool_arguments",
+            "ai.toolCall.args",
+            "gcp.vertex.agent.tool_call_args",
             "input.value",
             "gen_ai.input.messages",
             "gen_ai.prompt",
             "traceloop.entity.input",
-            "gen_ai.prompt.0.content",
+            "ai.prompt",
+            "langfuse.observation.input",
+            "mlflow.spanInputs",
             "prompt",
         ],
     ),
@@ -213,13 +273,16 @@ pub const ATTRIBUTES: [AttributeRow; 25] = [
         &[
             "gen_ai.tool.call.result",
             "tool_response",
+            "ai.toolCall.result",
+            "gcp.vertex.agent.tool_response",
             "output.value",
             "gen_ai.output.messages",
             "final_result",
             "gen_ai.completion",
             "traceloop.entity.output",
-            "gen_ai.completion.0.content",
-            "llm.output_messages.0.message.content",
+            "ai.response.text",
+            "langfuse.observation.output",
+            "mlflow.spanOutputs",
             "all_messages_events",
         ],
     ),
@@ -230,8 +293,58 @@ pub const ATTRIBUTES: [AttributeRow; 25] = [
         &[],
     ),
     row(Known::OutputType, "`application/json`: its result is JSON", &["output.mime_type"], &[]),
-    text(Known::InputMessages, "the messages of the prompt", &["gen_ai.input.messages"], &[]),
-    text(Known::OutputMessages, "the message of the reply", &["gen_ai.output.messages"], &[]),
+    text(
+        Known::InputMessages,
+        "the messages of the prompt",
+        &["gen_ai.input.messages"],
+        &[
+            "gen_ai.input.messages",
+            "llm.input_messages",
+            "gen_ai.prompt",
+            "ai.prompt.messages",
+            "gcp.vertex.agent.llm_request",
+            "request_data",
+            "input.value",
+            "traceloop.entity.input",
+            "langfuse.observation.input",
+            "mlflow.spanInputs",
+        ],
+    ),
+    text(
+        Known::OutputMessages,
+        "the message of the reply",
+        &["gen_ai.output.messages"],
+        &[
+            "gen_ai.output.messages",
+            "llm.output_messages",
+            "gen_ai.completion",
+            "ai.response",
+            "gcp.vertex.agent.llm_response",
+            "response_data",
+            "output.value",
+            "traceloop.entity.output",
+            "langfuse.observation.output",
+            "mlflow.spanOutputs",
+        ],
+    ),
+    text(
+        Known::Instructions,
+        "the instructions of the prompt, where its messages leave them out",
+        &[],
+        &["gen_ai.system_instructions"],
+    ),
+    text(
+        Known::Tools,
+        "the tools that the model is offered",
+        &[],
+        &[
+            "gen_ai.tool.definitions",
+            "llm.tools",
+            "llm.request.functions",
+            "ai.prompt.tools",
+            "gen_ai.request.tools",
+        ],
+    ),
     text(Known::Arguments, "the arguments of a tool", &["gen_ai.tool.call.arguments"], &[]),
     text(Known::Result, "the result of a tool", &["gen_ai.tool.call.result"], &[]),
 ];
@@ -263,9 +376,8 @@ pub const OWN: [(&str, &str); 15] = [
     ("roundtable.wait_ms", "of an event: the wait before a retry, in milliseconds"),
 ];
 
-/// The words for what a span is: of `openinference.span.kind`, `gen_ai.operation.name` and
-/// `traceloop.span.kind`.
-pub const ROLES: [(&str, SpanRole); 19] = [
+/// The words for what a span is, in lower case: of the attributes of [`Known::Kind`].
+pub const ROLES: [(&str, SpanRole); 41] = [
     ("agent", SpanRole::Agent),
     ("invoke_agent", SpanRole::Agent),
     ("create_agent", SpanRole::Agent),
@@ -274,17 +386,39 @@ pub const ROLES: [(&str, SpanRole); 19] = [
     ("text_completion", SpanRole::Model),
     ("completion", SpanRole::Model),
     ("generate_content", SpanRole::Model),
+    ("generation", SpanRole::Model),
+    ("chat_model", SpanRole::Model),
+    ("ai.generatetext.dogenerate", SpanRole::Model),
+    ("ai.streamtext.dostream", SpanRole::Model),
+    ("ai.generateobject.dogenerate", SpanRole::Model),
+    ("ai.streamobject.dostream", SpanRole::Model),
+    ("embedding", SpanRole::Embedding),
+    ("embeddings", SpanRole::Embedding),
+    ("ai.embed.doembed", SpanRole::Embedding),
+    ("ai.embedmany.doembed", SpanRole::Embedding),
     ("tool", SpanRole::Tool),
     ("execute_tool", SpanRole::Tool),
+    ("ai.toolcall", SpanRole::Tool),
     ("retriever", SpanRole::Retriever),
+    ("retrieval", SpanRole::Retriever),
     ("reranker", SpanRole::Retriever),
-    ("embedding", SpanRole::Retriever),
-    ("embeddings", SpanRole::Retriever),
+    ("rerank", SpanRole::Retriever),
+    ("ai.rerank", SpanRole::Retriever),
     ("guardrail", SpanRole::Guardrail),
     ("chain", SpanRole::Step),
+    ("span", SpanRole::Step),
+    ("prompt", SpanRole::Step),
+    ("parser", SpanRole::Step),
     ("workflow", SpanRole::Step),
     ("invoke_workflow", SpanRole::Step),
     ("task", SpanRole::Step),
+    ("ai.generatetext", SpanRole::Step),
+    ("ai.streamtext", SpanRole::Step),
+    ("ai.generateobject", SpanRole::Step),
+    ("ai.streamobject", SpanRole::Step),
+    ("ai.embed", SpanRole::Step),
+    ("ai.embedmany", SpanRole::Step),
+    ("evaluator", SpanRole::Step),
 ];
 
 /// The words that are sent for a role: of OpenInference, and of GenAI if it has one.
@@ -293,7 +427,8 @@ pub fn words_of(role: SpanRole) -> (&'static str, Option<&'static str>) {
         SpanRole::Agent | SpanRole::Node => ("AGENT", Some("invoke_agent")),
         SpanRole::Model => ("LLM", Some("chat")),
         SpanRole::Tool => ("TOOL", Some("execute_tool")),
-        SpanRole::Retriever => ("RETRIEVER", None),
+        SpanRole::Embedding => ("EMBEDDING", Some("embeddings")),
+        SpanRole::Retriever => ("RETRIEVER", Some("retrieval")),
         SpanRole::Guardrail => ("GUARDRAIL", None),
         SpanRole::Step | SpanRole::Handoff => ("CHAIN", None),
     }
@@ -318,14 +453,88 @@ impl Attributes {
     }
 
     /// The attribute with this name.
-    pub fn get(&self, name: &str) -> Option<String> {
-        self.0.get(name).cloned()
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Adds an attribute, unless it is there.
+    pub fn add(&mut self, name: &str, value: &Value) {
+        self.0.entry(name.to_owned()).or_insert_with(|| plain(value));
+    }
+
+    /// Adds those of another part of the span that are not there yet.
+    pub fn add_all(&mut self, others: Self) {
+        for (name, text) in others.0 {
+            self.0.entry(name).or_insert(text);
+        }
     }
 
     /// What is known by the attributes of a row; `None`: nothing, or an empty text.
     pub fn first(&self, known: Known) -> Option<&str> {
         let mut found = row_of(known).read.iter().filter_map(|name| self.0.get(*name));
         found.find(|text| !text.is_empty()).map(String::as_str)
+    }
+
+    /// The same as a whole number; some count in doubles.
+    pub fn count(&self, known: Known) -> Option<u64> {
+        let number = self.number(known)?;
+        (number.fract() == 0.0).then_some(number as u64)
+    }
+
+    /// The same as a number of at least 0.
+    pub fn number(&self, known: Known) -> Option<f64> {
+        let number: f64 = self.first(known)?.parse().ok()?;
+        (number.is_finite() && number >= 0.0).then_some(number)
+    }
+
+    /// The same as JSON: the value of the attribute, or an object or a list of the attributes whose names begin with
+    /// it: `llm.input_messages.0.message.role`.
+    pub fn value(&self, known: Known) -> Option<Value> {
+        row_of(known).read.iter().find_map(|name| match self.get(name) {
+            Some("") => None,
+            Some(text) => Some(serde_json::from_str(text).unwrap_or_else(|_| text.into())),
+            None => self.nested(name),
+        })
+    }
+
+    fn nested(&self, name: &str) -> Option<Value> {
+        let prefix = format!("{name}.");
+        let mut root = Map::new();
+        for (key, text) in
+            self.0.range(prefix.clone()..).take_while(|(key, _)| key.starts_with(&prefix))
+        {
+            let mut at = &mut root;
+            let path = key.get(prefix.len()..).unwrap_or_default();
+            let (path, last) =
+                path.rsplit_once('.').map_or(("", path), |(path, last)| (path, last));
+            for part in path.split('.').filter(|part| !part.is_empty()).take(MAX_PATH) {
+                let inner = at.entry(part).or_insert_with(|| Value::Object(Map::new()));
+                // An attribute may be named like the beginning of others.
+                let Value::Object(inner) = inner else { return None };
+                at = inner;
+            }
+            at.insert(last.to_owned(), text.clone().into());
+        }
+        (!root.is_empty()).then(|| with_lists(Value::Object(root)))
+    }
+}
+
+/// Most parts of the name of an attribute that make levels.
+const MAX_PATH: usize = 16;
+
+/// The value with lists in the place of objects whose names are numbers.
+fn with_lists(value: Value) -> Value {
+    let Value::Object(fields) = value else { return value };
+    let numbers: Option<Vec<u32>> = fields.keys().map(|name| name.parse().ok()).collect();
+    let inner = fields.into_iter().map(|(name, value)| (name, with_lists(value)));
+    match numbers {
+        Some(numbers) => {
+            let mut items: Vec<(u32, Value)> =
+                numbers.into_iter().zip(inner.map(|(_, value)| value)).collect();
+            items.sort_by_key(|(number, _)| *number);
+            items.into_iter().map(|(_, value)| value).collect()
+        }
+        None => Value::Object(inner.collect()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The messages of OTLP as far as they are read and written, in protobuf; of JSON they are read.
 //! (`opentelemetry/proto/collector/trace/v1`, `trace/v1`, `logs/v1`, `common/v1`.)
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use prost::Message;
 use serde_json::Value;
 
@@ -244,16 +246,20 @@ impl AnyValue {
         };
         let number = || value.as_i64().or_else(|| value.as_str()?.parse().ok());
         let kind = match &**kind {
-            "stringValue" => value.as_str().map(|text| AnyKind::String(text.to_owned())),
-            "boolValue" => value.as_bool().map(AnyKind::Bool),
-            "intValue" => number().map(AnyKind::Int),
-            "doubleValue" => value.as_f64().map(AnyKind::Double),
-            "arrayValue" => {
+            "stringValue" | "string_value" => {
+                value.as_str().map(|text| AnyKind::String(text.to_owned()))
+            }
+            "boolValue" | "bool_value" => value.as_bool().map(AnyKind::Bool),
+            "intValue" | "int_value" => number().map(AnyKind::Int),
+            "doubleValue" | "double_value" => {
+                value.as_f64().or_else(|| value.as_str()?.parse().ok()).map(AnyKind::Double)
+            }
+            "arrayValue" | "array_value" => {
                 let values = deeper(value);
                 let values = values.iter().map(|value| Self::of_json(value, depth + 1)).collect();
                 Some(AnyKind::Array(AnyValues { values }))
             }
-            "kvlistValue" => {
+            "kvlistValue" | "kvlist_value" => {
                 let values = deeper(value);
                 let values = key_values(&values, depth + 1);
                 Some(AnyKind::Map(AnyFields { values }))
@@ -275,20 +281,38 @@ fn key_values(values: &[Value], depth: u8) -> Vec<KeyValue> {
     read.collect()
 }
 
+/// A field by its name in OTLP's JSON. Some senders write the names of the protocol's files: `trace_id` is `traceId`.
+fn field<'v>(of: &'v Value, name: &str) -> Option<&'v Value> {
+    if let Some(found) = of.get(name) {
+        return Some(found);
+    }
+    let mut snake = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    of.get(&snake)
+}
+
 fn string(of: &Value, name: &str) -> String {
-    of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    field(of, name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 fn list<'v>(of: &'v Value, name: &str) -> &'v [Value] {
-    of.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    field(of, name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Longest id, in bytes: those of OpenTelemetry have 8 and 16.
 pub const MAX_ID: usize = 32;
 
-/// Ids are hexadecimal in OTLP's JSON.
+/// Ids are hexadecimal in OTLP's JSON. Those of senders that leave that to a library for protobuf are in base64.
 fn id(of: &Value, name: &str) -> Vec<u8> {
     let text = string(of, name);
+    if text.ends_with('=') {
+        return BASE64_STANDARD.decode(&text).unwrap_or_default();
+    }
     let pairs = text.as_bytes().chunks_exact(2).take(MAX_ID);
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
     pairs.map(byte).collect::<Option<Vec<u8>>>().unwrap_or_default()
@@ -296,7 +320,7 @@ fn id(of: &Value, name: &str) -> Vec<u8> {
 
 /// Numbers of 64 bits are strings or numbers.
 fn whole(of: &Value, name: &str) -> u64 {
-    let value = of.get(name);
+    let value = field(of, name);
     value
         .and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()))
         .unwrap_or_default()
@@ -321,7 +345,7 @@ fn traces_of_json(body: &[u8]) -> Result<TracesRequest, Refused> {
                 attributes: key_values(list(event, "attributes"), 0),
             })
             .collect(),
-        status: it.get("status").map(|status| Status {
+        status: field(it, "status").map(|status| Status {
             message: string(status, "message"),
             code: match status.get("code") {
                 Some(Value::String(word)) if word == "STATUS_CODE_ERROR" => ERROR,
@@ -337,8 +361,17 @@ fn traces_of_json(body: &[u8]) -> Result<TracesRequest, Refused> {
     };
     let resource = |it: &Value| ResourceSpans {
         resource: None,
-        scope_spans: list(it, "scopeSpans").iter().map(scope).collect(),
+        // The second one is the name that it had before version 0.15 of the protocol.
+        scope_spans: ["scopeSpans", "instrumentationLibrarySpans"]
+            .iter()
+            .flat_map(|name| list(it, name))
+            .map(scope)
+            .collect(),
     };
+    let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty);
+    if field(&value, "resourceSpans").is_none() && !is_empty {
+        return Err(Refused::new("no request of OTLP: it has no resourceSpans"));
+    }
     Ok(TracesRequest {
         resource_spans: list(&value, "resourceSpans").iter().map(resource).collect(),
     })

@@ -4,6 +4,8 @@
 //! Ids are hashes of the run and of the number that the span has in its log, so a log that is sent twice, or by two
 //! processes, is one trace.
 
+mod watched;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -58,6 +60,8 @@ pub struct RunSpans {
     attempts: BTreeMap<SpanId, SpanId>,
     /// The messages of ended calls, for those that continue them. The oldest ones are forgotten.
     conversations: VecDeque<(SpanId, Vec<ChatMessage>)>,
+    /// The spans of a watched program in which calls of its model are open, by the calls.
+    watched: BTreeMap<SpanId, SpanId>,
     /// The id of the session: that of the run of its first message.
     conversation: Option<RunId>,
     answer: Option<Arc<str>>,
@@ -120,6 +124,7 @@ impl RunSpans {
             open: BTreeMap::new(),
             attempts: BTreeMap::new(),
             conversations: VecDeque::new(),
+            watched: BTreeMap::new(),
             conversation: None,
             answer: None,
             result: None,
@@ -146,6 +151,9 @@ impl RunSpans {
                 }
             }
             EventKind::AnswerComposed { text, .. } => self.answer = Some(Arc::clone(text)),
+            EventKind::CallStarted(call) if call.purpose == Purpose::Watched => {
+                self.begin_watched(event.span, call);
+            }
             EventKind::CallStarted(call) => self.begin_call(event, call),
             EventKind::AttemptStarted { parent, .. } => {
                 let open = self.open.get_mut(parent);
@@ -154,7 +162,10 @@ impl RunSpans {
                     self.attempts.insert(event.span, *parent);
                 }
             }
-            EventKind::AttemptAnswered(reply) => self.answered(event.span, reply),
+            EventKind::AttemptAnswered(reply) => match self.watched.remove(&event.span) {
+                Some(around) => self.watched_replied(event.span, around, reply),
+                None => self.answered(event.span, reply),
+            },
             EventKind::AttemptFailed(failed) => self.attempt_failed(event, failed),
             EventKind::CallRetried { wait_ms, cause, .. } => {
                 let about = vec![
@@ -443,6 +454,9 @@ impl RunSpans {
             known.find(|(id, _)| *id == after).map(|(_, messages)| messages.clone())
         });
         let mut messages = before.unwrap_or_default();
+        if let Some(first) = call.prompt.first.and_then(|first| usize::try_from(first).ok()) {
+            messages.truncate(first);
+        }
         messages.extend(call.prompt.messages.iter().cloned());
         messages
     }
@@ -564,34 +578,6 @@ impl RunSpans {
         });
     }
 
-    /// Takes what another program reports.
-    fn take_observed(&mut self, event: &Event, fact: &ObservedFact) {
-        match fact {
-            ObservedFact::Opened { parent, about, .. } => {
-                let known = self.open.get_mut(&event.span);
-                let open = match known {
-                    Some(open) => open,
-                    None => {
-                        let none = self.attributes();
-                        let (name, role) = (String::new(), SpanRole::Step);
-                        self.open(event.span, *parent, event.at, name, role, none)
-                    }
-                };
-                open.parent = *parent;
-                open.observed.get_or_insert_default().add(about);
-            }
-            ObservedFact::Closed { about, .. } => {
-                if let Some(open) = self.open.get_mut(&event.span) {
-                    open.observed.get_or_insert_default().add(about);
-                }
-            }
-            ObservedFact::Note { text } if self.has_texts => {
-                self.note(event, "note", vec![("roundtable.text", text.to_string().into())]);
-            }
-            ObservedFact::Note { .. } | ObservedFact::Text { .. } => {}
-        }
-    }
-
     fn end(&mut self, event: &Event, state: SpanState, to: &mut Vec<Span>) {
         let at_ns = self.time(event.at);
         let Some(mut open) = self.open.remove(&event.span) else { return };
@@ -650,7 +636,7 @@ impl RunSpans {
                     let error = about.and_then(|about| about.error.clone()).unwrap_or_default();
                     self.fail(open, status, "_OTHER", &error);
                 }
-                SpanEnd::Done => {}
+                SpanEnd::Done | SpanEnd::Interrupted | SpanEnd::Tripped => {}
             }
         }
     }
@@ -730,10 +716,7 @@ impl RunSpans {
                 attributes.known(Known::Output, &*said);
                 attributes.known(Known::OutputMessages, said);
                 messages.push(ChatMessage::from_reply(&reply));
-                if self.conversations.len() >= MAX_CONVERSATIONS {
-                    self.conversations.pop_front();
-                }
-                self.conversations.push_back((id, messages));
+                self.keep_conversation(id, messages);
                 if let Some(agent) = self.open.get_mut(&open.parent) {
                     agent.said = Some(reply);
                 }

@@ -38,38 +38,52 @@ pub struct WatchedProgram {
 /// The key for LangSmith's tracer, which needs one; a real one is never read.
 const DUMMY_KEY: &str = "roundtable";
 
-/// Variables that would send spans elsewhere, or make an exporter raise.
-const UNSET: [&str; 18] = [
-    "OTEL_EXPORTER_OTLP_HEADERS",
-    "OTEL_EXPORTER_OTLP_CERTIFICATE",
-    "OTEL_EXPORTER_OTLP_COMPRESSION",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-    "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
-    "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION",
-    "OTEL_EXPORTER_OTLP_TRACES_INSECURE",
-    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL",
-    "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
-    "OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE",
-    "OTEL_EXPORTER_OTLP_LOGS_COMPRESSION",
-    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
-    "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
-    "OTEL_EXPORTER_OTLP_INSECURE",
+/// Variables of OpenTelemetry with the receiver's address and a path.
+const ENDPOINTS: [(&str, &str); 4] = [
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", ""),
+    ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/v1/traces"),
+    ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "/v1/logs"),
+    ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "/v1/metrics"),
 ];
 
-/// Those of LangSmith's tracer.
-const UNSET_LANGSMITH: [&str; 8] = [
-    "LANGSMITH_RUNS_ENDPOINTS",
-    "LANGSMITH_WORKSPACE_ID",
-    "LANGSMITH_TRACING_V2",
-    "LANGCHAIN_TRACING_V2",
-    "LANGCHAIN_ENDPOINT",
-    "LANGCHAIN_API_KEY",
-    "LANGCHAIN_TRACING",
-    "LANGSMITH_TRACING_SAMPLING_RATE",
+/// Variables that would send spans elsewhere, or make an exporter raise. They are set, not removed: a program that
+/// reads its `.env` sets what is not set.
+const OTEL: [(&str, &str); 20] = [
+    ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+    ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf"),
+    ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "http/protobuf"),
+    ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf"),
+    ("OTEL_EXPORTER_OTLP_HEADERS", ""),
+    ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", ""),
+    ("OTEL_EXPORTER_OTLP_LOGS_HEADERS", ""),
+    ("OTEL_EXPORTER_OTLP_METRICS_HEADERS", ""),
+    ("OTEL_EXPORTER_OTLP_CERTIFICATE", ""),
+    ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", ""),
+    ("OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE", ""),
+    ("OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", ""),
+    ("OTEL_EXPORTER_OTLP_COMPRESSION", "none"),
+    ("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "none"),
+    ("OTEL_EXPORTER_OTLP_LOGS_COMPRESSION", "none"),
+    ("OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "none"),
+    ("OTEL_EXPORTER_OTLP_INSECURE", "true"),
+    ("OTEL_EXPORTER_OTLP_TRACES_INSECURE", "true"),
+    ("OTEL_BSP_SCHEDULE_DELAY", "200"),
+    ("PYTHONUNBUFFERED", "1"),
+];
+
+/// Those of LangSmith's tracer. An empty one counts as none.
+const LANGSMITH: [(&str, &str); 10] = [
+    ("LANGSMITH_TRACING", "true"),
+    ("LANGSMITH_TRACING_V2", "true"),
+    ("LANGCHAIN_TRACING_V2", "true"),
+    ("LANGCHAIN_TRACING", "false"),
+    ("LANGSMITH_API_KEY", DUMMY_KEY),
+    ("LANGCHAIN_API_KEY", DUMMY_KEY),
+    ("LANGSMITH_RUNS_ENDPOINTS", ""),
+    ("LANGSMITH_WORKSPACE_ID", ""),
+    ("LANGSMITH_TRACING_SAMPLING_RATE", ""),
+    // It would be announced on standard error that there is no compression.
+    ("LANGSMITH_DISABLE_RUN_COMPRESSION", "true"),
 ];
 
 impl WatchedProgram {
@@ -89,36 +103,43 @@ impl WatchedProgram {
                     .to_owned(),
             );
         }
-        if has(&["OTEL_SDK_DISABLED"]) {
+        let text = |name: &str| get(name).and_then(|it| it.into_string().ok()).unwrap_or_default();
+        if text("OTEL_SDK_DISABLED").eq_ignore_ascii_case("true") {
             notes.push(
                 "OpenTelemetry is off (OTEL_SDK_DISABLED): its spans are not seen".to_owned(),
             );
         }
+        let sampler = text("OTEL_TRACES_SAMPLER");
+        if !sampler.is_empty() && !sampler.ends_with("always_on") {
+            notes.push(format!(
+                "OpenTelemetry leaves out spans (OTEL_TRACES_SAMPLER={sampler}): those are not seen"
+            ));
+        }
+        let exporter = text("OTEL_TRACES_EXPORTER");
+        if !exporter.is_empty() && !exporter.split(',').any(|it| it.starts_with("otlp")) {
+            notes.push(format!(
+                "OpenTelemetry exports no spans by OTLP (OTEL_TRACES_EXPORTER={exporter}): those may not be seen"
+            ));
+        }
         notes
     }
 
-    /// The variables that the program gets, and those that it does not get. `tap`: the folder of the tap.
+    /// The variables that the program gets. `tap`: the folder of the tap.
     pub fn environment(
         &self,
         address: &ReceiverAddress,
         tap: Option<&Path>,
         get: impl Fn(&str) -> Option<OsString>,
-    ) -> (Vec<(&'static str, OsString)>, Vec<&'static str>) {
-        let url = OsString::from(address.url());
-        let mut set = vec![
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", url.clone()),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf".into()),
-            ("OTEL_BSP_SCHEDULE_DELAY", "200".into()),
-            ("PYTHONUNBUFFERED", "1".into()),
-        ];
-        let mut unset = UNSET.to_vec();
+    ) -> Vec<(&'static str, OsString)> {
+        let url = address.url();
+        let endpoints = ENDPOINTS.iter().map(|(name, path)| (*name, format!("{url}{path}").into()));
+        let mut set: Vec<(&str, OsString)> = endpoints.collect();
+        set.extend(OTEL.map(|(name, value)| (name, value.into())));
         if self.has_langsmith {
-            set.push(("LANGSMITH_TRACING", "true".into()));
-            set.push(("LANGSMITH_ENDPOINT", url.clone()));
-            set.push(("LANGSMITH_API_KEY", DUMMY_KEY.into()));
-            // It would be announced on standard error that there is no compression.
-            set.push(("LANGSMITH_DISABLE_RUN_COMPRESSION", "true".into()));
-            unset.extend(UNSET_LANGSMITH);
+            set.extend(
+                ["LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT"].map(|name| (name, (&url).into())),
+            );
+            set.extend(LANGSMITH.map(|(name, value)| (name, value.into())));
         }
         // Otherwise a proxy would get the requests to this machine.
         for (name, twin) in [("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")] {
@@ -137,9 +158,9 @@ impl WatchedProgram {
                 path.push(own);
             }
             set.push(("PYTHONPATH", path));
-            set.push(("ROUNDTABLE_TAP", url));
+            set.push(("ROUNDTABLE_TAP", url.into()));
         }
-        (set, unset)
+        set
     }
 }
 
@@ -181,16 +202,13 @@ impl RunningProgram {
     /// It cannot be started.
     pub fn start(
         program: &WatchedProgram,
-        (set, unset): (Vec<(&'static str, OsString)>, Vec<&'static str>),
+        environment: Vec<(&'static str, OsString)>,
         sinks: [OutputSink; 2],
         hub: &mpsc::Sender<HubInput>,
     ) -> io::Result<(Self, Option<ChildStdin>)> {
         let (name, args) = program.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(name);
-        command.args(args).envs(set).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for name in unset {
-            command.env_remove(name);
-        }
+        command.args(args).envs(environment).stdout(Stdio::piped()).stderr(Stdio::piped());
         if program.is_apart {
             command.stdin(Stdio::piped());
             #[cfg(unix)]
@@ -298,6 +316,14 @@ fn exit_code(status: ExitStatus) -> i32 {
 /// Longest line of the output, in bytes; a longer one is several.
 const MAX_LINE: usize = 32 << 10;
 
+/// How long the rest of a line may be waited for.
+const PROMPT: Duration = Duration::from_millis(300);
+
+/// Whether the beginning of a line asks for an answer.
+fn is_prompt(line: &[u8]) -> bool {
+    line.trim_ascii_end().last().is_some_and(|last| b"?:>])$#%".contains(last))
+}
+
 /// Waits until a program has ended, and then for as long as its output may be silent.
 async fn silent_after(mut over: watch::Receiver<bool>) {
     let _ = over.wait_for(|over| *over).await;
@@ -315,6 +341,11 @@ async fn read_output(
         let read = tokio::select! {
             read = from.fill_buf() => read,
             () = silent_after(over.clone()) => break,
+            // A prompt has no line break.
+            () = sleep(PROMPT), if is_prompt(&line) => {
+                send_line(stream, &mut line, &hub).await;
+                continue;
+            }
         };
         let bytes = match read {
             Ok([]) | Err(_) => break,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Protocol, SpanMessage, TraceMessage};
+use super::{PartMessage, Protocol, SpanMessage, TraceMessage};
 use crate::base::time::now_ms;
 use crate::engine::RunHandle;
 use crate::log::event::RunId;
@@ -42,6 +42,7 @@ const MAX_SKEW_US: u64 = 24 * 3_600 * 1_000_000;
 /// What reaches the hub.
 pub enum HubInput {
     Messages(Vec<TraceMessage>),
+    Part(PartMessage),
     /// A line of the output of the program.
     Line(TextStream, String),
     /// Something that the operator should know of the receiver.
@@ -115,6 +116,11 @@ struct TraceRun {
     /// When the last message came.
     last: Instant,
     has_spans: bool,
+    /// When its first span began, by the clock of the program.
+    from_us: Option<u64>,
+    /// The part of the program that makes it, once that is known.
+    part: Option<Arc<str>>,
+    thread: Option<Arc<str>>,
     /// Why spans of it are missing.
     missing: HashSet<String>,
 }
@@ -131,6 +137,10 @@ pub struct Hub {
     over: EndedTraces,
     /// The protocol that counts for a framework.
     protocols: HashMap<&'static str, Protocol>,
+    /// The latest tests or cells.
+    parts: VecDeque<Part>,
+    /// The last run of each thread.
+    threads: HashMap<Arc<str>, RunId>,
     /// Lines and warnings that came while no run was open.
     unsent: VecDeque<Observation>,
     report: HubReport,
@@ -148,6 +158,8 @@ impl Hub {
             waiting: None,
             over: EndedTraces::default(),
             protocols: HashMap::new(),
+            parts: VecDeque::new(),
+            threads: HashMap::new(),
             unsent: VecDeque::new(),
             report: HubReport::default(),
         }
@@ -175,6 +187,7 @@ impl Hub {
                         self.receive(message).await;
                     }
                 }
+                Some(HubInput::Part(part)) => self.take_part(part).await,
                 Some(HubInput::Line(stream, text)) => {
                     let (span, text) = (Arc::default(), super::texts::text(&text));
                     self.send_to_current(Observation::Text { span, stream, text }).await;
@@ -199,7 +212,19 @@ impl Hub {
         let last = Instant::now();
         let [open, closed, named] = [HashSet::new(), HashSet::new(), HashSet::new()];
         let missing = HashSet::new();
-        Some(TraceRun { run, sender, open, closed, named, last, has_spans: false, missing })
+        Some(TraceRun {
+            run,
+            sender,
+            open,
+            closed,
+            named,
+            last,
+            has_spans: false,
+            from_us: None,
+            part: None,
+            thread: None,
+            missing,
+        })
     }
 
     async fn receive(&mut self, message: TraceMessage) {
@@ -240,14 +265,19 @@ impl Hub {
         }
         let Some(of) = self.traces.get_mut(&trace) else { return };
         of.last = Instant::now();
+        let mut thread = None;
+        if let SpanMessage::Opened { about, .. } | SpanMessage::Closed { about, .. } = &what {
+            of.from_us = of.from_us.into_iter().chain(about.from_us).min();
+            thread = about.thread.clone().filter(|_| of.thread.is_none());
+        }
         let observed = match what {
-            SpanMessage::Opened { parent, about } => {
+            SpanMessage::Opened { parent, about, call } => {
                 of.opened(&about.id);
-                Observation::Opened { parent, about: plausible(about) }
+                Observation::Opened { parent, about: plausible(about), call }
             }
-            SpanMessage::Closed { parent, end, about } => {
+            SpanMessage::Closed { parent, end, about, call } => {
                 of.closed(&about.id, &parent);
-                Observation::Closed { parent, end, about: plausible(about) }
+                Observation::Closed { parent, end, about: plausible(about), call }
             }
             SpanMessage::Text { span, text } => {
                 Observation::Text { span, stream: TextStream::Log, text }
@@ -259,6 +289,50 @@ impl Hub {
             let run = of.run.id().clone();
             self.traces.remove(&trace);
             self.over.insert(trace, run);
+            return;
+        }
+        if let Some(part) = self.parts.iter().rev().find(|part| part.surely_has(of)) {
+            part.tell(of).await;
+        }
+        if let Some(thread) = thread {
+            self.join_thread(&trace, thread).await;
+        }
+    }
+
+    /// Links the run of a trace with the one before it in its thread.
+    async fn join_thread(&mut self, trace: &Arc<str>, thread: Arc<str>) {
+        let Some(of) = self.traces.get_mut(trace) else { return };
+        of.thread = Some(Arc::clone(&thread));
+        let own = of.run.id().clone();
+        let known = self.threads.len() < MAX_ENDED || self.threads.contains_key(&thread);
+        let after = known.then(|| self.threads.insert(thread, own.clone())).flatten();
+        let Some(after) = after.filter(|after| *after != own) else { return };
+        let link = Observation::Neighbour { after: Some(after.clone()), before: None };
+        let _ = of.sender.send(link).await;
+        if let Some(of) = self.traces.values().find(|of| *of.run.id() == after) {
+            let link = Observation::Neighbour { after: None, before: Some(own) };
+            let _ = of.sender.send(link).await;
+        }
+    }
+
+    /// A test or a cell begins, or has ended.
+    async fn take_part(&mut self, message: PartMessage) {
+        let PartMessage { name, at_us, end } = message;
+        let Some(end) = end else {
+            if self.parts.len() >= MAX_ENDED {
+                self.parts.pop_front();
+            }
+            self.parts.push_back(Part { name, from_us: at_us, end: None });
+            return;
+        };
+        let mut open = self.parts.iter_mut().rev();
+        let Some(part) = open.find(|part| part.name == name && part.end.is_none()) else { return };
+        part.end = Some((at_us, end));
+        let part = part.clone();
+        for of in self.traces.values_mut() {
+            if of.part.is_none() && part.has(of) || of.part.as_ref() == Some(&part.name) {
+                part.tell(of).await;
+            }
         }
     }
 
@@ -331,6 +405,47 @@ impl Hub {
     }
 }
 
+/// A test or a cell of the program.
+#[derive(Clone)]
+struct Part {
+    name: Arc<str>,
+    from_us: u64,
+    /// When it ended, and the error if it failed.
+    end: Option<(u64, Option<Arc<str>>)>,
+}
+
+/// How much later than a part its beginning may be received than spans in it, in microseconds.
+const PART_DELAY_US: u64 = 500_000;
+
+impl Part {
+    /// Whether a trace began in it.
+    fn has(&self, of: &TraceRun) -> bool {
+        let until = self.end.as_ref().map_or(u64::MAX, |(until, _)| *until);
+        of.from_us.is_some_and(|from| (self.from_us..=until).contains(&from))
+    }
+
+    /// The same, where another part cannot have begun before the trace.
+    fn surely_has(&self, of: &TraceRun) -> bool {
+        let is_past = || {
+            let now_us = now_ms().saturating_mul(1_000);
+            of.from_us.is_some_and(|from| from.saturating_add(PART_DELAY_US) < now_us)
+        };
+        of.part.is_none() && self.has(of) && (self.end.is_some() || is_past())
+    }
+
+    /// Tells the run of a trace what it is a part of, and how that has ended.
+    async fn tell(&self, of: &mut TraceRun) {
+        if of.part.is_none() {
+            of.part = Some(Arc::clone(&self.name));
+            let _ = of.sender.send(Observation::Part(Arc::clone(&self.name))).await;
+        }
+        if let Some((_, error)) = &self.end {
+            let ended = Observation::PartEnded(Arc::clone(&self.name), error.clone());
+            let _ = of.sender.send(ended).await;
+        }
+    }
+}
+
 impl TraceRun {
     fn opened(&mut self, id: &Arc<str>) {
         self.has_spans = true;
@@ -360,8 +475,10 @@ impl TraceRun {
     }
 }
 
-/// Leaves out times that cannot be: clocks differ by minutes, not by years.
+/// Leaves out times that cannot be: clocks differ by minutes, not by years. And a prompt has at least the tokens that
+/// the cache had of it.
 fn plausible(mut about: SpanAbout) -> SpanAbout {
+    about.include_cache();
     let now_us = now_ms().saturating_mul(1_000);
     let fits = |time: &u64| time.abs_diff(now_us) < MAX_SKEW_US;
     about.from_us = about.from_us.filter(fits);

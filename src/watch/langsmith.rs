@@ -8,9 +8,11 @@ use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::{Protocol, SpanMessage, TraceMessage, texts};
+use super::{Protocol, SpanMessage, TraceMessage, messages, texts};
 use crate::base::refused::{OrRefuse as _, Refused};
+use crate::log::event::ChatMessage;
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
+use crate::pattern::observed::ReportedCall;
 
 /// The answer to `GET /info`: how much a request may have. Nothing but gzip is decoded.
 pub(super) fn info(most_bytes: usize) -> Value {
@@ -122,7 +124,7 @@ impl OpenRuns {
             // An outermost run is its own trace.
             trace = Arc::clone(&id);
         }
-        let mut about = about(run, known.role);
+        let (mut about, call) = about(run, known.role);
         about.id = Arc::clone(&id);
         let message = |what| TraceMessage {
             protocol: Protocol::LangSmith,
@@ -136,19 +138,20 @@ impl OpenRuns {
                 let (trace, parent) = (Arc::clone(&trace), Arc::clone(&parent));
                 self.0.insert(id, OpenRun { trace, parent, role: about.role });
             }
-            return vec![message(SpanMessage::Opened { parent, about })];
+            return vec![message(SpanMessage::Opened { parent, about, call })];
         }
         self.0.remove(&id);
         let mut messages = Vec::new();
         let error = string(run, "error");
+        let is_interrupted = run.get("outputs").is_some_and(|it| it.get("__interrupt__").is_some());
         let end = match error {
+            "" if is_interrupted => SpanEnd::Interrupted,
             "" => SpanEnd::Done,
             // LangGraph reports an interrupt as an error of the node that asks.
             _ if error.starts_with("GraphInterrupt") || error.starts_with("NodeInterrupt") => {
-                let span = Arc::clone(&id);
-                let asked = error.split("Traceback (most recent").next().unwrap_or(error);
-                messages.push(message(SpanMessage::Note { span, text: texts::text(asked) }));
-                SpanEnd::Done
+                let (span, text) = (Arc::clone(&id), texts::text(&asked_in(error)));
+                messages.push(message(SpanMessage::Note { span, text }));
+                SpanEnd::Interrupted
             }
             // The graph goes to another node.
             _ if error.starts_with("ParentCommand") => SpanEnd::Done,
@@ -157,21 +160,23 @@ impl OpenRuns {
         if end == SpanEnd::Failed {
             about.error = Some(error_text(error));
         }
-        if let Some(asked) = interrupt(run) {
-            messages.push(message(SpanMessage::Note { span: Arc::clone(&id), text: asked }));
-        }
         // A note belongs to an open span.
-        messages.push(message(SpanMessage::Closed { parent, end, about }));
+        messages.push(message(SpanMessage::Closed { parent, end, about, call }));
         messages
     }
 }
 
-/// What an interrupted graph returns in the place of its answer.
-fn interrupt(run: &Map<String, Value>) -> Option<Arc<str>> {
-    let asked = run.get("outputs")?.get("__interrupt__")?.as_array()?;
-    let values = asked.iter().filter_map(|it| texts::value_text(it.get("value").unwrap_or(it)));
-    let values: Vec<Arc<str>> = values.collect();
-    Some(texts::text(&format!("interrupt: {}", values.join("; "))))
+/// What an interrupted node asks: `GraphInterrupt((Interrupt(value='Publish?', id='…'),))`. The id is another one in
+/// each run.
+fn asked_in(error: &str) -> String {
+    let value = error.split_once("value=").map(|(_, rest)| rest);
+    let ends = [", id='", ", resumable=", ", ns=", ")\n"];
+    let value = value.and_then(|rest| {
+        let end = ends.iter().filter_map(|end| rest.find(end)).min()?;
+        rest.get(..end)
+    });
+    let text = value.or_else(|| error.split("Traceback (most recent").next()).unwrap_or(error);
+    format!("interrupt: {}", text.trim_matches(['\'', '"']))
 }
 
 fn string<'r>(run: &'r Map<String, Value>, name: &str) -> &'r str {
@@ -179,39 +184,94 @@ fn string<'r>(run: &'r Map<String, Value>, name: &str) -> &'r str {
 }
 
 /// `known`: the role that was reported before.
-fn about(run: &Map<String, Value>, known: SpanRole) -> SpanAbout {
-    let metadata = run.get("extra").and_then(|extra| extra.get("metadata"));
+fn about(run: &Map<String, Value>, known: SpanRole) -> (SpanAbout, Option<Box<ReportedCall>>) {
+    let extra = run.get("extra");
+    let metadata = extra.and_then(|extra| extra.get("metadata"));
+    let parameters = extra.and_then(|extra| extra.get("invocation_params"));
     let meta = |name: &str| metadata.and_then(|it| it.get(name)).and_then(Value::as_str);
     let name = string(run, "name");
+    let (agent, node) = (meta("lc_agent_name"), meta("langgraph_node"));
     let role = match string(run, "run_type") {
         "llm" => SpanRole::Model,
         "tool" => SpanRole::Tool,
-        "retriever" | "embedding" => SpanRole::Retriever,
+        "retriever" => SpanRole::Retriever,
+        "embedding" => SpanRole::Embedding,
+        // The graph's own steps, which no author has written.
+        "chain" if name.starts_with("__") => SpanRole::Step,
+        "chain" if agent == Some(name) => SpanRole::Agent,
+        // The model and the tools of an agent are its own.
+        "chain" if meta("ls_integration") == Some("langchain_create_agent") => SpanRole::Step,
         // What runs inside a node has its name in the metadata too.
-        "chain" if meta("langgraph_node") == Some(name) && is_step(run) => SpanRole::Node,
+        "chain" if node == Some(name) && is_step(run) => SpanRole::Node,
         _ => known,
     };
-    let model = meta("ls_model_name").filter(|_| role == SpanRole::Model);
-    let [tokens_in, tokens_cached, tokens_out] = match role {
-        SpanRole::Model => tokens(run, metadata),
-        _ => [None; 3],
-    };
+    let is_model = matches!(role, SpanRole::Model | SpanRole::Embedding);
     let outputs = run.get("outputs").filter(|it| !it.is_null());
     let inputs = run.get("inputs").filter(|it| !it.is_null());
-    SpanAbout {
+    let [tokens_in, tokens_cached, tokens_written, tokens_out] = match is_model {
+        true => tokens(outputs, metadata),
+        false => [None; 4],
+    };
+    let of_parameters = |name: &str| parameters.and_then(|it| it.get(name)).and_then(Value::as_str);
+    let answered = outputs.and_then(|it| it.get("llm_output")?.get("model_name")?.as_str());
+    let asked = meta("ls_model_name")
+        .or_else(|| of_parameters("model"))
+        .or_else(|| of_parameters("model_name"))
+        .filter(|_| is_model);
+    let model = answered.filter(|_| is_model).or(asked);
+    let call = (role == SpanRole::Model).then(|| call_of(inputs, outputs, parameters));
+    let said = |message: &ChatMessage| Some(texts::text(&messages::text_of(message)));
+    let [given, replied] = match &call {
+        Some(call) => [call.messages.last().and_then(said), call.reply.as_ref().and_then(said)],
+        None => [None, None],
+    };
+    let cost = outputs.and_then(|it| it.get("usage_metadata")?.get("total_cost")?.as_f64());
+    let cost = cost.or_else(|| run.get("total_cost")?.as_f64());
+    let about = SpanAbout {
         name: texts::name(name),
         role,
-        agent: meta("langgraph_node").filter(|_| role != SpanRole::Node).map(texts::name),
+        agent: agent
+            .or(node.filter(|node| role != SpanRole::Node && !node.starts_with("__")))
+            .map(texts::name),
+        step: metadata
+            .and_then(|it| it.get("langgraph_step")?.as_u64())
+            .filter(|_| role == SpanRole::Node),
         model: model.map(texts::name),
-        input: inputs.and_then(|it| plain(it, "input")),
-        output: outputs.and_then(|it| plain(it, "output")),
+        asked_model: asked.filter(|asked| model != Some(*asked)).map(texts::name),
+        provider: meta("ls_provider").filter(|_| is_model).map(texts::name),
+        thread: ["thread_id", "session_id", "conversation_id"]
+            .iter()
+            .find_map(|name| meta(name))
+            .map(texts::name),
+        input: given.or_else(|| inputs.and_then(|it| plain(it, "input"))),
+        output: replied.or_else(|| outputs.and_then(|it| plain(it, "output"))),
         tokens_in,
         tokens_cached,
+        tokens_written,
         tokens_out,
+        cost_usd: cost.filter(|cost| is_model && cost.is_finite() && *cost >= 0.0),
         from_us: time_us(run.get("start_time")),
         until_us: time_us(run.get("end_time")),
         ..SpanAbout::default()
+    };
+    (about, call.filter(|call| !call.is_empty()).map(Box::new))
+}
+
+/// What the tracer tells of the call of a model.
+fn call_of(
+    inputs: Option<&Value>,
+    outputs: Option<&Value>,
+    parameters: Option<&Value>,
+) -> ReportedCall {
+    let mut call = messages::call_of(inputs, outputs);
+    if let (true, Some(tools)) = (call.tools.is_empty(), parameters.and_then(|it| it.get("tools")))
+    {
+        call.tools = messages::tools(tools);
     }
+    let generation = outputs.and_then(|it| it.get("generations")?.get(0)?.get(0));
+    let finish = generation.and_then(|it| it.get("generation_info")?.get("finish_reason"));
+    let finish = finish.or_else(|| outputs?.get("choices")?.get(0)?.get("finish_reason"));
+    ReportedCall { finish: finish.and_then(Value::as_str).map(texts::name), ..call }
 }
 
 /// Whether the run is a step of a graph.
@@ -245,10 +305,9 @@ fn plain(value: &Value, name: &str) -> Option<Arc<str>> {
     }
 }
 
-/// The tokens of a call of a model, in the places where LangChain has them: of the prompt, of those the cached ones,
-/// and of the reply.
-fn tokens(run: &Map<String, Value>, metadata: Option<&Value>) -> [Option<u64>; 3] {
-    let outputs = run.get("outputs");
+/// The tokens of a call of a model, in the places where tracers have them: of the prompt, of those the ones that were
+/// read from the cache and written to it, and of the reply.
+fn tokens(outputs: Option<&Value>, metadata: Option<&Value>) -> [Option<u64>; 4] {
     let message = outputs
         .and_then(|it| it.get("generations")?.get(0)?.get(0)?.get("message"))
         .map(|message| message.get("kwargs").unwrap_or(message));
@@ -257,15 +316,24 @@ fn tokens(run: &Map<String, Value>, metadata: Option<&Value>) -> [Option<u64>; 3
         outputs.and_then(|it| it.get("usage_metadata")),
         metadata.and_then(|it| it.get("usage_metadata")),
         outputs.and_then(|it| it.get("llm_output")?.get("token_usage")),
+        outputs.and_then(|it| it.get("usage")),
     ];
-    let count = |of: &Value, names: [&str; 2]| {
-        names.into_iter().find_map(|name| of.get(name).and_then(Value::as_u64))
-    };
     let usage = places.into_iter().flatten().find(|usage| usage.is_object());
-    let prompt = usage.and_then(|it| count(it, ["input_tokens", "prompt_tokens"]));
-    let reply = usage.and_then(|it| count(it, ["output_tokens", "completion_tokens"]));
-    let cached = usage.and_then(|it| it.get("input_token_details")?.get("cache_read")?.as_u64());
-    [prompt, cached, reply]
+    let count = |paths: &[&str]| {
+        let value = paths.iter().find_map(|path| usage?.pointer(path));
+        let number = value.and_then(Value::as_f64).filter(|it| *it >= 0.0);
+        number.map(|number| number as u64)
+    };
+    [
+        count(&["/input_tokens", "/prompt_tokens"]),
+        count(&[
+            "/input_token_details/cache_read",
+            "/prompt_tokens_details/cached_tokens",
+            "/cache_read_input_tokens",
+        ]),
+        count(&["/input_token_details/cache_creation", "/cache_creation_input_tokens"]),
+        count(&["/output_tokens", "/completion_tokens"]),
+    ]
 }
 
 /// A time of the tracer, in microseconds: RFC 3339, without an offset in UTC, or Unix time in milliseconds.

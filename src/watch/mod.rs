@@ -5,6 +5,7 @@
 pub mod child;
 pub mod hub;
 mod langsmith;
+mod messages;
 mod otlp;
 mod server;
 mod tap;
@@ -13,6 +14,7 @@ mod texts;
 use std::sync::Arc;
 
 use crate::log::facts::observed::{SpanAbout, SpanEnd};
+use crate::pattern::observed::ReportedCall;
 
 pub use self::server::{ReceiverAddress, TOKEN_HEADER, serve};
 
@@ -33,11 +35,13 @@ pub enum SpanMessage {
         /// Id of the span around it; empty: it is an outermost one.
         parent: Arc<str>,
         about: SpanAbout,
+        call: Option<Box<ReportedCall>>,
     },
     Closed {
         parent: Arc<str>,
         end: SpanEnd,
         about: SpanAbout,
+        call: Option<Box<ReportedCall>>,
     },
     /// A log record.
     Text {
@@ -48,6 +52,16 @@ pub enum SpanMessage {
         span: Arc<str>,
         text: Arc<str>,
     },
+}
+
+/// A test of the program, or a cell of a notebook, begins or has ended: the traces in between are its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartMessage {
+    pub name: Arc<str>,
+    /// When, as Unix time in microseconds.
+    pub at_us: u64,
+    /// How it has ended: with an error, if it failed. `None`: it begins.
+    pub end: Option<Option<Arc<str>>>,
 }
 
 /// How a message came. The first one here that reports a framework counts.
@@ -70,7 +84,9 @@ impl Protocol {
 }
 
 /// The frameworks that more than one protocol reports, by a part of the name of an instrumentation.
-const FRAMEWORKS: [(&str, &str); 4] = [
+const FRAMEWORKS: [(&str, &str); 5] = [
+    // Its tracer may send OpenTelemetry's spans, too (LANGSMITH_OTEL_ENABLED).
+    ("langsmith", "langchain"),
     ("langchain", "langchain"),
     ("langgraph", "langchain"),
     ("openai_agents", "openai-agents"),

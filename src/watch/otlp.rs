@@ -2,21 +2,28 @@
 
 use std::sync::Arc;
 
-use super::{Protocol, SpanMessage, TraceMessage, framework_of, texts};
+use serde_json::{Map, Value};
+
+use super::{Protocol, SpanMessage, TraceMessage, framework_of, messages, texts};
 use crate::base::refused::Refused;
+use crate::log::event::{ChatMessage, MessageRole};
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
+use crate::pattern::observed::ReportedCall;
 use crate::traces::conventions::{Attributes, Known, ROLES};
 use crate::traces::messages::{ERROR, LogsRequest, MAX_ID, Span, TracesRequest};
 
-/// The messages of a body of `/v1/traces`.
-pub(super) fn traces(body: &[u8], is_json: bool) -> Result<Vec<TraceMessage>, Refused> {
+/// The messages of a body of `/v1/traces`, and how many of its spans say not which they are.
+pub(super) fn traces(body: &[u8], is_json: bool) -> Result<(Vec<TraceMessage>, u64), Refused> {
     let request = TracesRequest::read(body, is_json)?;
-    let mut messages = Vec::new();
+    let (mut messages, mut unread) = (Vec::new(), 0);
     for scope in request.resource_spans.into_iter().flat_map(|it| it.scope_spans) {
         let framework = scope.scope.map_or("", |scope| framework_of(&scope.name));
-        scope.spans.into_iter().for_each(|span| report(span, framework, &mut messages));
+        for span in scope.spans {
+            let is_read = report(span, framework, &mut messages);
+            unread += u64::from(!is_read);
+        }
     }
-    Ok(messages)
+    Ok((messages, unread))
 }
 
 /// The messages of a body of `/v1/logs`; records outside of a trace are left out.
@@ -47,72 +54,123 @@ fn hex(bytes: &[u8]) -> Arc<str> {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
 }
 
-/// Adds the messages about a span.
-fn report(span: Span, framework: &'static str, to: &mut Vec<TraceMessage>) {
+/// Adds the messages about a span; whether it says which it is.
+fn report(span: Span, framework: &'static str, to: &mut Vec<TraceMessage>) -> bool {
     let (trace, own) = (hex(&span.trace_id), hex(&span.span_id));
     if trace.is_empty() || own.is_empty() {
-        return;
+        return false;
     }
-    let attributes = Attributes::of(&span.attributes);
+    let mut attributes = Attributes::of(&span.attributes);
     let mut parent = hex(&span.parent_span_id);
     let us = |nano: u64| (nano > 0).then_some(nano / 1_000);
-    let mut about = about_of(&span.name, &attributes);
-    about.from_us = us(span.start_time_unix_nano);
     let message = |what| TraceMessage {
         protocol: Protocol::Otlp,
         framework,
         trace: Arc::clone(&trace),
         what,
     };
+    let from_us = us(span.start_time_unix_nano);
+    let open = |(mut about, call): (SpanAbout, _), id: Arc<str>, parent| {
+        (about.id, about.from_us) = (id, from_us);
+        message(SpanMessage::Opened { parent, about, call })
+    };
     // Logfire reports a start by a span of its own inside the one that begins.
-    if attributes.get("logfire.span_type").is_some_and(|it| it == "pending_span") {
+    if attributes.get("logfire.span_type") == Some("pending_span") {
         let above = attributes.get("logfire.pending_parent_id").unwrap_or_default();
-        if parent.is_empty() {
-            return;
+        let above = if above.bytes().all(|byte| byte == b'0') { "" } else { above };
+        if !parent.is_empty() {
+            to.push(open(about_of(&span.name, &attributes), parent, texts::name(above)));
         }
-        about.id = parent;
-        let parent = if above.bytes().all(|byte| byte == b'0') { "" } else { &above };
-        to.push(message(SpanMessage::Opened { parent: texts::name(parent), about }));
-        return;
+        return true;
     }
-    about.id = Arc::clone(&own);
     if attributes.first(Known::Pending) == Some("true") {
-        to.push(message(SpanMessage::Opened { parent, about }));
-        return;
+        to.push(open(about_of(&span.name, &attributes), own, parent));
+        return true;
     }
     if parent == own {
         parent = Arc::default();
     }
-    about.until_us = us(span.end_time_unix_nano);
     let mut failure = None;
-    for event in &span.events {
-        let of_event = Attributes::of(&event.attributes);
+    let events = span.events.into_iter().map(|event| {
+        let fields = event.attributes.into_iter();
+        let fields = fields.filter_map(|it| Some((it.key, it.value?.into_json())));
+        (event.name, fields.collect())
+    });
+    for (event, of_event) in said_in_events(events, &mut attributes) {
         let exception = of_event.get("exception.message").unwrap_or_default();
         let text = match of_event.get("exception.type") {
-            Some(kind) if exception.is_empty() => kind,
+            Some(kind) if exception.is_empty() => kind.to_owned(),
             Some(kind) => format!("{kind}: {exception}"),
-            None if event.name.is_empty() => continue,
-            None => event.name.clone(),
+            None if event.is_empty() => continue,
+            None => event.clone(),
         };
-        failure = failure.or((event.name == "exception").then(|| text.clone()));
-        let span = Arc::clone(&own);
-        if event.name != "exception" && !event.name.starts_with("gen_ai.") {
-            to.push(message(SpanMessage::Note { span, text: texts::text(&text) }));
+        match &*event {
+            "exception" => failure = failure.or(Some(text)),
+            _ => to.push(message(SpanMessage::Note {
+                span: Arc::clone(&own),
+                text: texts::text(&text),
+            })),
         }
     }
+    let (mut about, call) = about_of(&span.name, &attributes);
+    (about.id, about.from_us) = (own, from_us);
+    about.until_us = us(span.end_time_unix_nano);
     let status = span.status.unwrap_or_default();
     let end = if status.code == ERROR { SpanEnd::Failed } else { SpanEnd::Done };
     if end == SpanEnd::Failed {
         let error = failure.filter(|_| status.message.is_empty()).unwrap_or(status.message);
         about.error = Some(texts::text(if error.is_empty() { "failed" } else { &error }));
     }
-    to.push(message(SpanMessage::Closed { parent, end, about }));
+    to.push(message(SpanMessage::Closed { parent, end, about, call }));
+    true
 }
 
-/// What the conventions tell of a span with this name and these attributes.
-pub(super) fn about_of(span_name: &str, attributes: &Attributes) -> SpanAbout {
+/// Adds the messages that come as events of a span to its attributes, and returns the other events: one for each
+/// message (`gen_ai.user.message`, `gen_ai.choice`), one with all of them (`…operation.details`), or one for the prompt
+/// and one for the reply (`gen_ai.content.…`).
+pub(super) fn said_in_events(
+    events: impl Iterator<Item = (String, Map<String, Value>)>,
+    attributes: &mut Attributes,
+) -> Vec<(String, Attributes)> {
+    let (mut given, mut replied, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, mut fields) in events {
+        let role = name.strip_prefix("gen_ai.").and_then(|it| it.strip_suffix(".message"));
+        if let Some(role) = role {
+            fields.entry("role").or_insert_with(|| role.into());
+            given.push(Value::Object(fields));
+        } else if name == "gen_ai.choice" {
+            // It may be the JSON of a message, or of its parts.
+            let inner = fields.get("message").and_then(|it| texts::json(it.as_str()?));
+            if let Some(inner) = inner.filter(Value::is_object) {
+                fields.insert("message".into(), inner);
+            } else {
+                let content = fields.shift_remove("message").unwrap_or_default();
+                fields.entry("content").or_insert(content);
+                fields.entry("role").or_insert_with(|| "assistant".into());
+            }
+            replied.push(Value::Object(fields));
+        } else if name.starts_with("gen_ai.") {
+            attributes.add_all(Attributes::of_json(&fields));
+        } else {
+            others.push((name, Attributes::of_json(&fields)));
+        }
+    }
+    for (name, messages) in [("gen_ai.input.messages", given), ("gen_ai.output.messages", replied)]
+    {
+        if !messages.is_empty() {
+            attributes.add(name, &Value::Array(messages));
+        }
+    }
+    others
+}
+
+/// What the conventions tell of a span with this name and these attributes, and of the call of a model that it is.
+pub(super) fn about_of(
+    span_name: &str,
+    attributes: &Attributes,
+) -> (SpanAbout, Option<Box<ReportedCall>>) {
     let word = attributes.first(Known::Kind);
-    let word = word.map(str::to_ascii_lowercase).unwrap_or_default();
+    let word = word.map(|word| word.trim_matches('"').to_ascii_lowercase()).unwrap_or_default();
     // A span is named by its operation and what it is about: `execute_tool refund`.
     let named =
         || span_name.split_once(' ').filter(|(word, _)| word.contains('_') || *word == "chat");
@@ -120,41 +178,72 @@ pub(super) fn about_of(span_name: &str, attributes: &Attributes) -> SpanAbout {
     let known = ROLES.iter().find(|(known, _)| *known == word).map(|(_, role)| *role);
     let handoff = span_name.strip_prefix("handoff to ");
     let tool = attributes.first(Known::Tool);
-    let reported = attributes.first(Known::ReportedModel);
-    let model = reported.or_else(|| attributes.first(Known::Model));
+    let asked = attributes.first(Known::Model);
+    let model = attributes.first(Known::ReportedModel).or(asked);
+    let agent = attributes.first(Known::Agent);
     let role = match (handoff, known) {
         (Some(_), _) => SpanRole::Handoff,
         (None, Some(role)) => role,
         (None, None) if tool.is_some() => SpanRole::Tool,
+        // Older spans of an agent have the sum of its models.
+        (None, None) if model.is_some() && agent.is_some() => SpanRole::Agent,
         (None, None) if model.is_some() && attributes.first(Known::TokensIn).is_some() => {
-            // Older spans of an agent have the sum of its models.
-            if attributes.first(Known::Agent).is_some() { SpanRole::Agent } else { SpanRole::Model }
+            SpanRole::Model
         }
         (None, None) => SpanRole::Step,
     };
-    let agent = attributes.first(Known::Agent);
-    let target = || named().map_or(span_name, |(_, target)| target);
+    let entity = attributes.first(Known::Entity);
+    let target = || entity.or_else(|| Some(named()?.1)).unwrap_or(span_name);
     let shown = match role {
         SpanRole::Tool => tool.unwrap_or_else(target),
         SpanRole::Agent => agent.unwrap_or_else(target),
+        SpanRole::Step => entity.unwrap_or(span_name),
         _ => span_name,
     };
-    let count = |known: Known| attributes.first(known)?.parse().ok();
-    let is_model = role == SpanRole::Model;
-    let cost: Option<f64> = attributes.first(Known::Cost).and_then(|text| text.parse().ok());
-    SpanAbout {
+    let is_model = matches!(role, SpanRole::Model | SpanRole::Embedding);
+    let has_counts = attributes.first(Known::TokensIn).is_some();
+    let call = (role == SpanRole::Model).then(|| call_of(attributes));
+    let said = |message: &ChatMessage| Some(texts::text(&messages::text_of(message)));
+    let [given, replied] = match &call {
+        Some(call) => [call.messages.last().and_then(said), call.reply.as_ref().and_then(said)],
+        None => [None, None],
+    };
+    let text = |known: Known| attributes.first(known).and_then(texts::json_text);
+    let about = SpanAbout {
         name: texts::name(shown),
         role,
         agent: agent.map(texts::name),
         to: handoff.map(texts::name),
-        model: model.filter(|_| is_model).map(texts::name),
-        input: attributes.first(Known::Input).and_then(texts::json_text),
-        output: attributes.first(Known::Output).and_then(texts::json_text),
-        // Other spans repeat the tokens of the models inside them.
-        tokens_in: count(Known::TokensIn).filter(|_| is_model),
-        tokens_cached: count(Known::TokensCached).filter(|_| is_model),
-        tokens_out: count(Known::TokensOut).filter(|_| is_model),
-        cost_usd: cost.filter(|cost| is_model && cost.is_finite() && *cost >= 0.0),
+        model: model.filter(|_| is_model || has_counts).map(texts::name),
+        asked_model: asked.filter(|asked| is_model && Some(*asked) != model).map(texts::name),
+        provider: attributes.first(Known::Provider).filter(|_| is_model).map(texts::name),
+        thread: attributes.first(Known::Conversation).map(texts::name),
+        input: given.or_else(|| text(Known::Input)),
+        output: replied.or_else(|| text(Known::Output)),
+        tokens_in: attributes.count(Known::TokensIn),
+        tokens_cached: attributes.count(Known::TokensCached),
+        tokens_written: attributes.count(Known::TokensWritten),
+        tokens_out: attributes.count(Known::TokensOut),
+        cost_usd: attributes.number(Known::Cost),
         ..SpanAbout::default()
+    };
+    (about, call.filter(|call| !call.is_empty()).map(Box::new))
+}
+
+/// What the attributes of a model's span tell of its call.
+fn call_of(attributes: &Attributes) -> ReportedCall {
+    let [request, response] =
+        [Known::InputMessages, Known::OutputMessages].map(|known| attributes.value(known));
+    let mut call = messages::call_of(request.as_ref(), response.as_ref());
+    if let Some(instructions) = attributes.value(Known::Instructions) {
+        call.messages.splice(0..0, messages::messages(&instructions, MessageRole::System));
     }
+    if let Some(tools) = attributes.value(Known::Tools) {
+        call.tools = messages::tools(&tools);
+    }
+    let finish = attributes.first(Known::Finish).map(|it| {
+        let words = texts::json(it).and_then(|it| it.get(0)?.as_str().map(texts::name));
+        words.unwrap_or_else(|| texts::name(it))
+    });
+    ReportedCall { finish, ..call }
 }

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 
 use super::hub::HubInput;
 use super::langsmith::OpenRuns;
-use super::{TraceMessage, langsmith, otlp, tap};
+use super::{PartMessage, TraceMessage, langsmith, otlp, tap};
 use crate::base::refused::Refused;
 use crate::base::sha256_of_text;
 use crate::base::visible::visible_within;
@@ -206,13 +206,23 @@ impl Receiver {
         if !is_host || request.headers().contains_key(ORIGIN) {
             return refused(StatusCode::FORBIDDEN, "this Host or Origin is refused");
         }
-        let path = request.uri().path();
-        let (token, path) = match is_local {
-            true => path.trim_start_matches('/').split_once('/').unwrap_or_default(),
-            false => (header(TOKEN_HEADER).unwrap_or_default(), path.trim_start_matches('/')),
+        // The end of an address and the beginning of a path may both have a slash.
+        let mut parts = request.uri().path().split('/').filter(|part| !part.is_empty());
+        let token = match is_local {
+            true => parts.next(),
+            false => header(TOKEN_HEADER),
         };
+        let path = format!("/{}", parts.collect::<Vec<_>>().join("/"));
         // Digests take the same time to compare, wherever they differ.
-        if sha256_of_text(token) != sha256_of_text(&self.address.token) {
+        if sha256_of_text(token.unwrap_or_default()) != sha256_of_text(&self.address.token) {
+            let how = match is_local {
+                true => "with its token, which is a part of the address",
+                false => "with its token in the header x-api-key",
+            };
+            self.missing(format!(
+                "a request without the token was refused: use the address of the receiver {how}"
+            ))
+            .await;
             return refused(StatusCode::FORBIDDEN, "wrong token");
         }
         if !slot.take() {
@@ -220,7 +230,6 @@ impl Receiver {
             self.warn_once(format!("a request was refused: {why}")).await;
             return refused(StatusCode::SERVICE_UNAVAILABLE, &why);
         }
-        let path = format!("/{path}");
         match (request.method().clone(), &*path) {
             (Method::GET, "/info") => json(StatusCode::OK, &langsmith::info(MAX_BODY).to_string()),
             (Method::POST | Method::PATCH, _) => match self.receive(&path, request).await {
@@ -260,10 +269,11 @@ impl Receiver {
     ) -> Result<Answer, (StatusCode, String)> {
         let header = |name| {
             let value = request.headers().get(name).and_then(|value| value.to_str().ok());
-            value.unwrap_or_default().to_owned()
+            value.unwrap_or_default().trim().to_owned()
         };
         let (content_type, encoding) = (header(CONTENT_TYPE), header(CONTENT_ENCODING));
-        let is_json = content_type.starts_with("application/json");
+        let encoding = encoding.to_ascii_lowercase();
+        let is_json = content_type.to_ascii_lowercase().starts_with("application/json");
         let is_post = request.method() == Method::POST;
         let length = header(CONTENT_LENGTH).parse().unwrap_or(MAX_BODY).min(MAX_BODY);
         let closed = |_| (StatusCode::SERVICE_UNAVAILABLE, "the receiver has ended".to_owned());
@@ -299,23 +309,31 @@ impl Receiver {
             Ok::<_, (StatusCode, String)>((read, open_runs))
         });
         let failed = |_| (StatusCode::INTERNAL_SERVER_ERROR, "it cannot be read".to_owned());
-        let ((messages, lost), _open_runs) = read.await.map_err(failed)??;
-        if lost > 0 {
-            self.missing("the tap could not send everything".to_owned()).await;
+        let (read, _open_runs) = read.await.map_err(failed)??;
+        if let Some(why) = read.missing {
+            self.missing(why.to_owned()).await;
         }
-        self.pass_on(messages).await;
+        for part in read.parts {
+            let _ = self.hub.send(HubInput::Part(part)).await;
+        }
+        if !read.messages.is_empty() {
+            let _ = self.hub.send(HubInput::Messages(read.messages)).await;
+        }
         Ok(match (is_otlp, is_json) {
             (true, true) => json(StatusCode::OK, "{}"),
             (true, false) => with_type(StatusCode::OK, "application/x-protobuf", Bytes::new()),
             (false, _) => json(StatusCode::ACCEPTED, "{\"message\":\"ok\"}"),
         })
     }
+}
 
-    async fn pass_on(&self, messages: Vec<TraceMessage>) {
-        if !messages.is_empty() {
-            let _ = self.hub.send(HubInput::Messages(messages)).await;
-        }
-    }
+/// What a body tells.
+#[derive(Default)]
+struct ReadBody {
+    messages: Vec<TraceMessage>,
+    parts: Vec<PartMessage>,
+    /// Why some of it is not here.
+    missing: Option<&'static str>,
 }
 
 /// What a body is, by the path of its request.
@@ -360,20 +378,29 @@ impl BodyFormat {
         matches!(self, Self::Traces { .. } | Self::Logs { .. } | Self::Metrics)
     }
 
-    /// The messages of a body, and how many of the tap were lost. Blocks.
+    /// Reads a body. Blocks.
     fn read(
         &self,
         body: Bytes,
         content_type: &str,
         open_runs: Option<&mut OpenRuns>,
-    ) -> Result<(Vec<TraceMessage>, u64), Refused> {
+    ) -> Result<ReadBody, Refused> {
         let mut none = OpenRuns::default();
         let open_runs = open_runs.unwrap_or(&mut none);
         let messages = match self {
-            Self::Traces { is_json } => otlp::traces(&body, *is_json),
+            Self::Traces { is_json } => {
+                let (messages, unread) = otlp::traces(&body, *is_json)?;
+                let why = "spans have no id, or none of their trace";
+                let missing = (unread > 0).then_some(why);
+                return Ok(ReadBody { messages, missing, ..ReadBody::default() });
+            }
             Self::Logs { is_json } => otlp::logs(&body, *is_json),
             Self::Metrics => Ok(Vec::new()),
-            Self::Tap => return Ok(tap::read(&body)),
+            Self::Tap => {
+                let tap::TapMessages { messages, parts, lost } = tap::read(&body);
+                let missing = (lost > 0).then_some("the tap could not send everything");
+                return Ok(ReadBody { messages, parts, missing });
+            }
             Self::Multipart => {
                 let read = langsmith::multipart(body, content_type, open_runs);
                 // All of it is here: nothing is waited for.
@@ -382,7 +409,7 @@ impl BodyFormat {
             Self::Batch => langsmith::batch(&body, open_runs),
             Self::Single(id) => langsmith::single(&body, id.as_deref(), open_runs),
         };
-        Ok((messages?, 0))
+        Ok(ReadBody { messages: messages?, ..ReadBody::default() })
     }
 }
 

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::otlp::about_of;
-use super::{Protocol, SpanMessage, TraceMessage, texts};
+use super::otlp::{about_of, said_in_events};
+use super::{PartMessage, Protocol, SpanMessage, TraceMessage, messages, texts};
+use crate::log::event::ChatMessage;
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
+use crate::pattern::observed::ReportedCall;
 use crate::traces::conventions::Attributes;
 
 /// A line.
@@ -31,26 +33,57 @@ struct Line {
     to: Option<String>,
     input: Option<String>,
     output: Option<String>,
+    /// The prompt of the call of a model, the tools that it is offered, and its reply: JSON in a text.
+    messages: Option<String>,
+    tools: Option<String>,
+    reply: Option<String>,
     error: Option<String>,
     tokens_in: Option<u64>,
     tokens_cached: Option<u64>,
+    tokens_written: Option<u64>,
     tokens_out: Option<u64>,
     at: Option<f64>,
     started_at: Option<f64>,
     #[serde(default)]
     attributes: Map<String, Value>,
+    /// The events of a span of OpenTelemetry.
+    #[serde(default)]
+    events: Vec<Event>,
+    /// `tripped`: a guardrail has found what it looks for.
+    state: Option<String>,
     #[serde(default)]
     scope: String,
     count: Option<u64>,
 }
 
-/// The messages of a body, and how many lines cannot be read or were dropped by their sender.
-pub(super) fn read(body: &[u8]) -> (Vec<TraceMessage>, u64) {
-    let (mut messages, mut lost) = (Vec::new(), 0);
+#[derive(Deserialize)]
+struct Event {
+    name: String,
+    #[serde(default)]
+    attributes: Map<String, Value>,
+}
+
+/// What the tap sends at once.
+#[derive(Default)]
+pub(super) struct TapMessages {
+    pub messages: Vec<TraceMessage>,
+    pub parts: Vec<PartMessage>,
+    /// Lines that cannot be read, or were dropped by their sender.
+    pub lost: u64,
+}
+
+/// The messages of a body.
+pub(super) fn read(body: &[u8]) -> TapMessages {
+    let TapMessages { mut messages, mut parts, mut lost } = TapMessages::default();
     for line in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         match serde_json::from_slice::<Line>(line) {
             Ok(line) if line.event == "dropped" => {
                 lost = line.count.unwrap_or(1).saturating_add(lost)
+            }
+            Ok(line) if line.framework == "part" && !line.name.is_empty() => {
+                let (at_us, error) = (us(line.at).unwrap_or_default(), line.error.as_deref());
+                let end = (line.event == "end").then(|| error.map(texts::text));
+                parts.push(PartMessage { name: texts::name(&line.name), at_us, end });
             }
             Ok(line) if !line.id.is_empty() && !line.trace.is_empty() => {
                 messages.push(line.message())
@@ -58,12 +91,16 @@ pub(super) fn read(body: &[u8]) -> (Vec<TraceMessage>, u64) {
             _ => lost = lost.saturating_add(1),
         }
     }
-    (messages, lost)
+    TapMessages { messages, parts, lost }
+}
+
+/// A time of the tap, in microseconds.
+fn us(at: Option<f64>) -> Option<u64> {
+    at.filter(|at| *at >= 0.0).map(|at| (at * 1e6) as u64)
 }
 
 impl Line {
-    fn message(self) -> TraceMessage {
-        let us = |at: Option<f64>| at.filter(|at| *at >= 0.0).map(|at| (at * 1e6) as u64);
+    fn message(mut self) -> TraceMessage {
         let (at_us, started_us) = (us(self.at), us(self.started_at));
         let is_end = self.event == "end";
         let framework = match &*self.framework {
@@ -88,28 +125,55 @@ impl Line {
             error: self.error.as_deref().map(texts::text),
             tokens_in: self.tokens_in,
             tokens_cached: self.tokens_cached,
+            tokens_written: self.tokens_written,
             tokens_out: self.tokens_out,
-            cost_usd: None,
             from_us: started_us.or(at_us.filter(|_| !is_end)),
             until_us: at_us.filter(|_| is_end),
+            ..SpanAbout::default()
         };
-        let about = match is_otel {
-            false => known,
+        let (about, call) = match is_otel {
+            false => {
+                let (mut known, call) = (known, self.call());
+                let said = |message: &ChatMessage| Some(texts::text(&messages::text_of(message)));
+                if let Some(call) = &call {
+                    known.input = call.messages.last().and_then(said).or(known.input);
+                    known.output = call.reply.as_ref().and_then(said).or(known.output);
+                }
+                (known, call)
+            }
             true => {
-                let mut about = about_of(&self.name, &Attributes::of_json(&self.attributes));
+                let mut attributes = Attributes::of_json(&self.attributes);
+                let events = std::mem::take(&mut self.events).into_iter();
+                said_in_events(events.map(|it| (it.name, it.attributes)), &mut attributes);
+                let (mut about, call) = about_of(&self.name, &attributes);
                 about.add(&known);
-                about
+                (about, call)
             }
         };
         let parent: Arc<str> = texts::name(self.parent.as_deref().unwrap_or_default());
         let what = match is_end {
-            false => SpanMessage::Opened { parent, about },
+            false => SpanMessage::Opened { parent, about, call },
             true => {
-                let failed = about.error.is_some();
-                let end = if failed { SpanEnd::Failed } else { SpanEnd::Done };
-                SpanMessage::Closed { parent, end, about }
+                let end = match (&about.error, self.state.as_deref()) {
+                    (_, Some("tripped")) => SpanEnd::Tripped,
+                    (Some(_), _) => SpanEnd::Failed,
+                    (None, _) => SpanEnd::Done,
+                };
+                SpanMessage::Closed { parent, end, about, call }
             }
         };
         TraceMessage { protocol, framework, trace: texts::name(&self.trace), what }
+    }
+
+    /// What it tells of the call of a model.
+    fn call(&self) -> Option<Box<ReportedCall>> {
+        let value = |text: &Option<String>| {
+            let text = text.as_deref()?;
+            Some(texts::json(text).unwrap_or_else(|| text.into()))
+        };
+        let [prompt, tools, reply] = [&self.messages, &self.tools, &self.reply].map(value);
+        let mut call = messages::call_of(prompt.as_ref(), reply.as_ref());
+        call.tools = tools.as_ref().map(messages::tools).unwrap_or_default();
+        (!call.is_empty()).then(|| Box::new(call))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::messages;
 use crate::log::facts::observed::MAX_TEXT;
 use crate::net::redact::redact_forms;
 
@@ -36,9 +37,11 @@ fn beginning(text: &str, most: usize) -> &str {
     text.get(..end.unwrap_or(0)).unwrap_or(text)
 }
 
-/// The value as a text: a string as it is, messages as their text, anything else as JSON. `None`: it is empty.
+/// The value as a text: a string as it is, of messages the last one, anything else as JSON. `None`: it is empty.
 pub(super) fn value_text(value: &Value) -> Option<Arc<str>> {
-    if let Some(message) = message_text(value, 0) {
+    if let Some(message) =
+        messages::said(value).iter().rev().map(messages::text_of).find(|it| !it.is_empty())
+    {
         return Some(text(&message));
     }
     match value {
@@ -53,75 +56,20 @@ pub(super) fn value_text(value: &Value) -> Option<Arc<str>> {
 
 /// A text that may be the JSON of messages.
 pub(super) fn json_text(string: &str) -> Option<Arc<str>> {
-    let is_json = string.starts_with(['[', '{']) && string.len() <= MAX_JSON;
-    let parsed = is_json.then(|| serde_json::from_str::<Value>(string).ok()).flatten();
-    match parsed.and_then(|value| message_text(&value, 0)) {
+    let said = json(string).map(|value| messages::said(&value)).unwrap_or_default();
+    match said.iter().rev().map(messages::text_of).find(|it| !it.is_empty()) {
         Some(message) => Some(text(&message)),
         None => (!string.is_empty()).then(|| text(string)),
     }
 }
 
-/// Longest JSON that is searched for the text of messages, in bytes.
-const MAX_JSON: usize = 1 << 20;
+/// Longest JSON in a text that is read, in bytes.
+const MAX_JSON: usize = 8 << 20;
 
-/// Deepest messages that are looked for.
-const MAX_DEPTH: u8 = 6;
-
-/// The text of the last message of a value, in the forms of the usual frameworks; `None`: it is no message.
-fn message_text(value: &Value, depth: u8) -> Option<String> {
-    if depth > MAX_DEPTH {
-        return None;
-    }
-    let deeper = |value: &Value| message_text(value, depth + 1);
-    match value {
-        // A list of messages: the last one with a text.
-        Value::Array(items) => items.iter().rev().find_map(deeper),
-        Value::Object(fields) => {
-            let get = |name: &str| fields.get(name);
-            // LangChain's form of an object, and wrappers of one.
-            if let Some(inner) = get("kwargs").filter(|it| it.get("content").is_some()) {
-                return deeper(inner);
-            }
-            if let (Some(Value::String(name)), Some(arguments)) = (get("name"), get("arguments")) {
-                let arguments =
-                    arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
-                return Some(format!("{name}({arguments})"));
-            }
-            let is_message =
-                get("role").is_some() || get("type").is_some() || get("content").is_some();
-            for name in ["content", "parts", "text"] {
-                match get(name).filter(|_| is_message) {
-                    Some(Value::String(text)) if !text.is_empty() => return Some(text.clone()),
-                    Some(parts @ Value::Array(_)) => {
-                        if let Some(text) = parts_text(parts) {
-                            return Some(text);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            ["messages", "message", "generations", "output", "choices"]
-                .iter()
-                .find_map(|name| deeper(get(name)?))
-        }
-        _ => None,
-    }
-}
-
-/// The texts of the parts of a message; `None`: it has none.
-fn parts_text(parts: &Value) -> Option<String> {
-    let parts = parts.as_array()?.iter();
-    let texts: Vec<String> = parts
-        .filter_map(|part| match part {
-            Value::String(text) => Some(text.clone()),
-            part => {
-                let text = ["text", "content"].iter().find_map(|name| part.get(name)?.as_str());
-                text.map(str::to_owned).or_else(|| message_text(part, MAX_DEPTH))
-            }
-        })
-        .filter(|text| !text.is_empty())
-        .collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
+/// The object or list in a text, if it is JSON.
+pub(super) fn json(text: &str) -> Option<Value> {
+    let is_json = text.trim_start().starts_with(['[', '{']) && text.len() <= MAX_JSON;
+    is_json.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 #[cfg(test)]
@@ -144,7 +92,10 @@ mod tests {
                 Some("c"),
             ),
             (json!({"messages": [{"kwargs": {"content": "d", "type": "ai"}}]}), Some("d")),
-            (json!({"generations": [[{"text": "e", "type": "ChatGeneration"}]]}), Some("e")),
+            (
+                json!({"content": "no message", "path": "a"}),
+                Some("{\"content\":\"no message\",\"path\":\"a\"}"),
+            ),
             (json!([{"type": "function_call", "name": "pay", "arguments": "{}"}]), Some("pay({})")),
             (
                 json!([{"role": "assistant", "parts": [{"type": "tool_call", "name": "pay", "arguments": {"usd": 2}}]}]),

@@ -130,7 +130,9 @@ pub fn tokens(usage: Usage) -> String {
 
 /// US dollars: `$0.0052`, `$0.12`, `$3.40`.
 pub fn usd(amount: f64) -> String {
-    if amount != 0.0 && amount.abs() < 0.1 {
+    if amount > 0.0 && amount < 0.000_05 {
+        "<$0.0001".to_owned()
+    } else if amount != 0.0 && amount.abs() < 0.1 {
         format!("${amount:.4}")
     } else {
         format!("${amount:.2}")

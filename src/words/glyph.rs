@@ -126,12 +126,20 @@ pub enum Glyph {
     LaneInControl,
     /// When a running attempt times out.
     Timeout,
+    /// A turn that began with others.
+    Fork,
+    /// A turn that began when several had ended.
+    Join,
+    /// A turn to which another agent handed over.
+    HandedOver,
+    /// A turn that a tool of another agent called.
+    Called,
 }
 
 impl Glyph {
     /// Every glyph.
     #[cfg(test)]
-    pub const ALL: [Glyph; 63] = [
+    pub const ALL: [Glyph; 67] = [
         Self::Done,
         Self::Running,
         Self::Waiting,
@@ -195,6 +203,10 @@ impl Glyph {
         Self::Lane,
         Self::LaneInControl,
         Self::Timeout,
+        Self::Fork,
+        Self::Join,
+        Self::HandedOver,
+        Self::Called,
     ];
 
     /// The glyph and its ASCII twin.
@@ -264,6 +276,10 @@ impl Glyph {
             Self::Lane => ("┊", "|"),
             Self::LaneInControl => ("┃", "#"),
             Self::Timeout => ("╎", "!"),
+            Self::Fork => ("⑂", "<"),
+            Self::Join => ("⑃", ">"),
+            Self::HandedOver => ("▸", "^"),
+            Self::Called => ("⇄", "c"),
         }
     }
 }

@@ -18,3 +18,5 @@ mod shell;
 mod tool;
 mod ui;
 mod watch;
+mod watched_calls;
+mod watched_shape;

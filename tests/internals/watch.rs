@@ -56,18 +56,18 @@ fn events_of(run: &RunHandle) -> Vec<Arc<Event>> {
 }
 
 /// A receiver, and the runs of what it receives.
-struct Watched {
+pub(super) struct Watched {
     address: ReceiverAddress,
     /// Where it is reached.
     reached: SocketAddr,
-    sender: mpsc::Sender<HubInput>,
+    pub(super) sender: mpsc::Sender<HubInput>,
     hub: JoinHandle<HubReport>,
     runs: Runs,
     server: JoinHandle<()>,
 }
 
 impl Watched {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         Self::start_at(Ipv4Addr::LOCALHOST).await
     }
 
@@ -85,7 +85,7 @@ impl Watched {
     }
 
     /// Sends bytes and returns the whole answer.
-    async fn raw(&self, parts: &[&[u8]]) -> String {
+    pub(super) async fn raw(&self, parts: &[&[u8]]) -> String {
         let mut stream = TcpStream::connect(self.reached).await.expect("connected");
         for part in parts {
             let sent = async {
@@ -103,7 +103,7 @@ impl Watched {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    fn head(&self, method: &str, path: &str, more: &str, length: usize) -> String {
+    pub(super) fn head(&self, method: &str, path: &str, more: &str, length: usize) -> String {
         format!(
             "{method} /secret{path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{more}\
              Content-Length: {length}\r\n\r\n",
@@ -111,7 +111,7 @@ impl Watched {
         )
     }
 
-    async fn post(&self, path: &str, content_type: &str, body: &[u8]) -> String {
+    pub(super) async fn post(&self, path: &str, content_type: &str, body: &[u8]) -> String {
         let more = format!("Content-Type: {content_type}\r\n");
         let head = self.head("POST", path, &more, body.len());
         let answer = self.raw(&[head.as_bytes(), body]).await;
@@ -119,7 +119,7 @@ impl Watched {
     }
 
     /// The runs, once the program has ended with this exit code.
-    async fn end(self, code: i32) -> (HubReport, Vec<(World, Vec<Arc<Event>>)>) {
+    pub(super) async fn end(self, code: i32) -> (HubReport, Vec<(World, Vec<Arc<Event>>)>) {
         self.sender.send(HubInput::Ended(code)).await.expect("received");
         let report = timeout(PATIENCE, self.hub).await.expect("in time").expect("ended");
         self.server.abort();
@@ -174,7 +174,7 @@ fn path(world: &World, name: &str) -> Vec<String> {
     names
 }
 
-fn outcome(world: &World) -> Value {
+pub(super) fn outcome(world: &World) -> Value {
     serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON")
 }
 
@@ -249,12 +249,12 @@ async fn langgraph_tells_nodes_and_tools() {
 #[tokio::test(flavor = "multi_thread")]
 async fn langgraph_fails_and_is_interrupted() {
     let [(world, _)] = &replay("langgraph-fail", 1).await[..] else { panic!("one run") };
-    assert_eq!(outcome(world)["stop_reason"], "program_failed");
+    assert_eq!(outcome(world)["stop_reason"], "span_failed");
     let failed = of_role(world, SpanRole::Node).into_iter().find(|(name, _)| name == "answer");
     assert_eq!(failed.expect("a node").1, Some(SpanEnd::Failed));
     let [(world, _)] = &replay("langgraph-interrupt", 0).await[..] else { panic!("one run") };
-    assert_eq!(outcome(world)["stop_reason"], "success");
-    assert!(says(world, "GraphInterrupt((Interrupt(value="), "{:?}", transcript(world));
+    assert_eq!(outcome(world)["stop_reason"], "waits_for_input");
+    assert!(says(world, "interrupt: "), "{:?}", transcript(world));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -301,7 +301,7 @@ async fn opentelemetry_tells_by_conventions() {
     assert!(says(world, "In 1969 people landed on the moon."), "{:?}", transcript(world));
 }
 
-fn otlp(spans: &Value) -> Vec<u8> {
+pub(super) fn otlp(spans: &Value) -> Vec<u8> {
     json!({ "resourceSpans": [{ "scopeSpans": [{ "spans": spans }] }] }).to_string().into_bytes()
 }
 
@@ -636,7 +636,7 @@ async fn interrupts_at_once_are_one() {
     let (sender, mut inputs) = mpsc::channel(64);
     let sinks: [OutputSink; 2] = [Box::new(|_| ()), Box::new(|_| ())];
     let (running, _stdin) =
-        RunningProgram::start(&program, (Vec::new(), Vec::new()), sinks, &sender).expect("started");
+        RunningProgram::start(&program, Vec::new(), sinks, &sender).expect("started");
     drop(sender);
     let signals = running.signals();
     let mut count = 0;
@@ -716,23 +716,29 @@ async fn run_waits_for_named_spans() {
     };
     let (end, tool, agent) = (SpanEnd::Done, SpanRole::Tool, SpanRole::Agent);
     for what in [
-        SpanMessage::Closed { parent: "desk".into(), end, about: about("refund", tool) },
-        SpanMessage::Opened { parent: "desk".into(), about: about("refund", tool) },
+        SpanMessage::Closed {
+            parent: "desk".into(),
+            end,
+            about: about("refund", tool),
+            call: None,
+        },
+        SpanMessage::Opened { parent: "desk".into(), about: about("refund", tool), call: None },
     ] {
         sender.send(input(what)).await.expect("received");
     }
     tokio::time::sleep(Duration::from_secs(60)).await;
     // A tool that its child names first is called once, and once only.
     for what in [
-        SpanMessage::Closed { parent: "pay".into(), end, about: about("inner", tool) },
-        SpanMessage::Opened { parent: "desk".into(), about: about("pay", tool) },
-        SpanMessage::Closed { parent: "desk".into(), end, about: about("pay", tool) },
-        SpanMessage::Closed { parent: "".into(), end, about: about("desk", agent) },
+        SpanMessage::Closed { parent: "pay".into(), end, about: about("inner", tool), call: None },
+        SpanMessage::Opened { parent: "desk".into(), about: about("pay", tool), call: None },
+        SpanMessage::Closed { parent: "desk".into(), end, about: about("pay", tool), call: None },
+        SpanMessage::Closed { parent: "".into(), end, about: about("desk", agent), call: None },
     ] {
         sender.send(input(what)).await.expect("received");
     }
     tokio::time::sleep(Duration::from_secs(11)).await;
-    let late = SpanMessage::Closed { parent: "".into(), end, about: about("late", tool) };
+    let late =
+        SpanMessage::Closed { parent: "".into(), end, about: about("late", tool), call: None };
     sender.send(input(late)).await.expect("received");
     drop(sender);
     let report = hub.await.expect("ended");
@@ -757,7 +763,7 @@ async fn unsent_lines_reach_next_run() {
     let (sender, inputs) = mpsc::channel(64);
     let hub = tokio::spawn(hub.run(inputs));
     let about = SpanAbout { id: "desk".into(), name: "desk".into(), ..SpanAbout::default() };
-    let what = SpanMessage::Closed { parent: "".into(), end: SpanEnd::Done, about };
+    let what = SpanMessage::Closed { parent: "".into(), end: SpanEnd::Done, about, call: None };
     let message = TraceMessage { protocol: Protocol::Otlp, framework: "", trace: "t".into(), what };
     for input in [
         HubInput::Warning("first".into()),

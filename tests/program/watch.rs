@@ -153,11 +153,10 @@ fn environment_points_at_the_receiver() {
     assert!(starts("OTEL_EXPORTER_OTLP_ENDPOINT") && starts("LANGSMITH_ENDPOINT"), "{shown}");
     assert_eq!(shown["LANGSMITH_API_KEY"], "roundtable");
     assert_eq!(shown["LANGSMITH_PROJECT"], "mine");
-    for name in
-        ["LANGCHAIN_API_KEY", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS"]
-    {
-        assert_eq!(shown[name], Value::Null, "{name}");
-    }
+    // They are set, not removed: `load_dotenv()` sets what is not there.
+    assert!(starts("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), "{shown}");
+    assert_eq!(shown["LANGCHAIN_API_KEY"], "roundtable");
+    assert_eq!(shown["OTEL_EXPORTER_OTLP_HEADERS"], "");
     assert_eq!(shown["NO_PROXY"], "x.example,127.0.0.1,localhost");
     assert!(ended.err.contains("LangSmith gets nothing"), "{ended:?}");
     assert!(ended.err.contains("your OTLP endpoint gets nothing"), "{ended:?}");
@@ -220,7 +219,9 @@ fn frameworks_are_watched_live() {
     if let Some(python) = python_of("langgraph") {
         let home = Home::new();
         let (python, script) = (python.to_string_lossy(), senders.join("langgraph_desk.py"));
-        for (wanted, code, reason) in [("fail", 1, "program_failed"), ("interrupt", 0, "success")] {
+        for (wanted, code, reason) in
+            [("fail", 1, "span_failed"), ("interrupt", 0, "waits_for_input")]
+        {
             let args =
                 ["watch", "--format", "json", "--", &python, &script.to_string_lossy(), wanted];
             let ended = end(home.command(&args).env("SLOW_S", "0"));
@@ -228,4 +229,45 @@ fn frameworks_are_watched_live() {
             assert_eq!(ended.json()["stop_reason"], reason, "{wanted}");
         }
     }
+}
+
+/// A launcher puts its own file before the tap, and executes the program.
+#[test]
+fn launchers_do_not_hide_the_tap() {
+    let home = Home::new();
+    home.write("other/sitecustomize.py", "x = 1\n");
+    home.write("app.py", "import sys; print(any(hasattr(it, 'hook') for it in sys.meta_path))\n");
+    home.write(
+        "launch.py",
+        "import os, sys\n\
+         os.environ['PYTHONPATH'] = os.path.abspath('other') + os.pathsep + os.environ['PYTHONPATH']\n\
+         os.execl(sys.executable, sys.executable, 'app.py')\n",
+    );
+    let ended = watch(&home, &[], &["python3", "launch.py"]);
+    assert_eq!(ended.out, "True\n", "{ended:?}");
+}
+
+#[test]
+fn silent_programs_are_no_success() {
+    let home = Home::new();
+    let ended = watch(&home, &["--headless"], &["python3", "-c", "print(1)"]);
+    assert_eq!((ended.code, &*ended.out), (Some(0), "1\n"), "{ended:?}");
+    assert!(ended.err.contains("nothing was reported"), "{ended:?}");
+    assert!(ended.err.contains("docs/watch.md"), "{ended:?}");
+    let ended = watch(&home, &["--format", "json"], &["python3", "-c", "print(1)"]);
+    assert_eq!(ended.json()["stop_reason"], "nothing_reported");
+}
+
+/// The traces of one program are one JSON value.
+#[test]
+fn several_traces_are_one_list() {
+    let home = Home::new();
+    let more =
+        SENDER.replace("0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319c");
+    home.write("two.py", &format!("{SENDER}\n{more}"));
+    let ended = watch(&home, &["--format", "json"], &["python3", "two.py"]);
+    let value = ended.json();
+    let answers: Vec<&Value> =
+        value.as_array().expect("a list").iter().map(|it| &it["answer"]).collect();
+    assert_eq!(answers, ["Refunded.", "Refunded."]);
 }

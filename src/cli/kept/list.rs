@@ -12,7 +12,7 @@ use super::{RunsAction, RunsArgs};
 use crate::base::name::PersonName;
 use crate::base::refused::Refused;
 use crate::base::time::{self, now_ms};
-use crate::base::visible::visible;
+use crate::base::visible::{visible, visible_within};
 use crate::base::word_query::WordQuery;
 use crate::cli::exit::{Done, Exit};
 use crate::cli::streams;
@@ -381,6 +381,9 @@ fn table(
     lines
 }
 
+/// Longest title of a watched run in the list, in columns.
+const MAX_TITLE: usize = 40;
+
 /// The heads of the columns on a terminal.
 const HEADS: [&str; 9] =
     ["run", "age", "scenario", "status", "result", "time", "tokens", "cost", ""];
@@ -399,7 +402,11 @@ fn cells(row: &RunRow, process: Option<&ProcessOut>, now: u64, paint: &StreamSty
     [
         visible(row.id.as_str()).into_owned(),
         age_text(now.saturating_sub(row.started_ms)),
-        visible(&row.scenario).into_owned() + pin,
+        // The runs of one program are told apart by what they are about.
+        match &*row.pattern {
+            "observed" => visible_within(&row.title, MAX_TITLE) + pin,
+            _ => visible(&row.scenario).into_owned() + pin,
+        },
         run_state(&row.status).word.to_owned(),
         visible(&result).into_owned(),
         time::duration_text(Duration::from_millis(row.elapsed_ms)),

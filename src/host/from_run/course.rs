@@ -130,7 +130,7 @@ pub fn turns(observed: &Observed, world: &World) -> (Vec<Turn>, Vec<String>) {
                 guardrails.insert(Arc::clone(&span.about.name));
                 continue;
             }
-            SpanRole::Step => continue,
+            SpanRole::Step | SpanRole::Embedding => continue,
         };
         // What is outside of all turns belongs to the one before it.
         let (from, _) = times(span);

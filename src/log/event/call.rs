@@ -48,6 +48,12 @@ pub struct Prompt {
     /// The call whose prompt and reply come first, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<SpanId>,
+    /// How many messages of those come first; `None`: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<u32>,
+    /// How many messages before the new ones are left out: the prompt of a watched program was too long.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub left_out: u32,
     /// The new messages.
     pub messages: Arc<[ChatMessage]>,
     /// The tools that are offered; `None`: those of the earlier call, or none.
@@ -63,7 +69,7 @@ impl Prompt {
 
     /// A complete prompt without tools.
     pub fn complete(messages: Arc<[ChatMessage]>) -> Self {
-        Self { after: None, messages, tools: None }
+        Self { messages, ..Self::default() }
     }
 }
 

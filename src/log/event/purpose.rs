@@ -112,6 +112,9 @@ pub enum Purpose {
     Classify,
     /// The model writes the answer or the report at the end.
     Finalize,
+    /// A program that is watched calls its model. Such a call has no attempts, since the program makes them: its
+    /// reply (`attempt.answered`) closes it.
+    Watched,
 }
 
 /// What a call asks for its result.
@@ -134,7 +137,8 @@ impl Purpose {
             | Self::Notes { .. }
             | Self::Synthesize
             | Self::Classify
-            | Self::Finalize => Asks::Model,
+            | Self::Finalize
+            | Self::Watched => Asks::Model,
             Self::Task { .. }
             | Self::AgentStep { .. }
             | Self::Tool { .. }
@@ -162,7 +166,8 @@ impl Purpose {
             | Self::Notes { .. }
             | Self::Synthesize
             | Self::Classify
-            | Self::Finalize => None,
+            | Self::Finalize
+            | Self::Watched => None,
         }
     }
 
@@ -265,6 +270,7 @@ impl Purpose {
             Self::Synthesize => Cow::Borrowed("synthesize"),
             Self::Classify => Cow::Borrowed("classify"),
             Self::Finalize => Cow::Borrowed("finalize"),
+            Self::Watched => Cow::Borrowed("model"),
             Self::ModelCall { agent, .. }
             | Self::Member { agent, .. }
             | Self::SwarmTurn { agent, .. }
@@ -303,7 +309,8 @@ impl Purpose {
             Self::AgentStep { .. }
             | Self::Member { .. }
             | Self::SwarmTurn { .. }
-            | Self::Tool { .. } => self.label().into_owned(),
+            | Self::Tool { .. }
+            | Self::Watched => self.label().into_owned(),
         }
     }
 }

@@ -198,6 +198,15 @@ stop_reasons! {
         /// Of an observed run: its outermost span failed.
         SpanFailed = "span_failed", Stopped, "the outermost span failed",
             Some("The outermost span failed: the transcript and the span have the error.");
+        /// Of an observed run: it stopped to ask, and waits for an answer.
+        WaitsForInput = "waits_for_input", Stopped, "waits for input",
+            Some("The program stopped to ask: the next run of its thread continues it.");
+        /// Of an observed run: a guardrail stopped it.
+        GuardrailTripped = "guardrail_tripped", Stopped, "a guardrail tripped",
+            Some("A guardrail found what it looks for, so the program did not go further: its span says what.");
+        /// Of an observed run: the program ended well and reported no span.
+        NothingReported = "nothing_reported", Stopped, "nothing was reported",
+            Some("The program reported no agent. LangChain, LangGraph, OpenAI Agents, CrewAI, Pydantic AI, ADK, Agent Framework, Strands and all that sends OpenTelemetry over HTTP are seen: docs/watch.md says how.");
         /// The operator ended the run.
         Cancelled = "cancelled", Cancelled, "cancelled",
             Some("Cancelled by you.");

@@ -300,10 +300,11 @@ pub trait Fact {
     }
 }
 
-/// A call that another program made.
+/// A call that another program made, or only tokens that it used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndedCall {
-    pub asks: Asks,
+    /// What was called; `None`: the call is counted elsewhere, or there is none.
+    pub asks: Option<Asks>,
     /// Why it has no result; `None`: it has one.
     pub failed: Option<StopReason>,
     /// The tokens, of a model that counts them.

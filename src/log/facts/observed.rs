@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{EndedCall, Fact, FactAbout, Plan, facts};
 use crate::base::worded;
 use crate::log::event::failure::FailureClass;
-use crate::log::event::id::SpanId;
+use crate::log::event::id::{RunId, SpanId};
 use crate::log::event::{Asks, SpanKind, SpanState, StopReason, TextPart, Usage};
 
 facts! {
@@ -29,6 +29,12 @@ facts! {
         "span.closed" Closed {
             /// How it ended.
             end: SpanEnd,
+            /// Whether its call is that of a span inside or around it, which is counted.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            repeats_call: bool,
+            /// Whether its tokens and its cost are those of spans inside or around it, which are counted.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            repeats_tokens: bool,
             /// What is known of it now.
             #[serde(flatten)]
             about: Arc<SpanAbout>,
@@ -39,6 +45,20 @@ facts! {
             stream: TextStream,
             /// The text.
             text: Arc<str>,
+        },
+        /// What the trace of the run is about; belongs to the run. What is reported here takes precedence.
+        "trace.named" Named {
+            /// What is known of it.
+            #[serde(flatten)]
+            about: Arc<TraceAbout>,
+        },
+        /// The program, or the part of it that makes the trace, has ended; belongs to the run.
+        "program.ended" Ended {
+            /// The exit code of the program; of a part 1 if it failed.
+            exit_code: i32,
+            /// The part.
+            #[serde(flatten)]
+            part: Option<Arc<PartEnded>>,
         },
         /// What happened in a span, such as an exception or an interrupt.
         "span.note" Note {
@@ -62,7 +82,8 @@ impl Fact for ObservedFact {
 
     fn closes(&self) -> Option<SpanState> {
         match self {
-            Self::Closed { end: SpanEnd::Done, .. } => Some(SpanState::Done),
+            Self::Closed { end: SpanEnd::Done | SpanEnd::Interrupted, .. } => Some(SpanState::Done),
+            Self::Closed { end: SpanEnd::Tripped, .. } => Some(SpanState::Denied),
             Self::Closed { end: SpanEnd::Failed, .. } => {
                 Some(SpanState::Failed(Some(FailureClass::Tool)))
             }
@@ -89,7 +110,13 @@ impl Fact for ObservedFact {
                 (None, None) => return None,
             },
             Self::Text { text, .. } | Self::Note { text } => TextPart::Reply(text),
+            Self::Ended { part, .. } => TextPart::Error(part.as_ref()?.error.as_deref()?, None),
+            Self::Named { .. } => return None,
         })
+    }
+
+    fn shows_reply(&self) -> bool {
+        matches!(self, Self::Closed { .. })
     }
 
     fn error(&self) -> Option<&str> {
@@ -97,28 +124,32 @@ impl Fact for ObservedFact {
             Self::Text { stream: TextStream::Stderr, text } => {
                 text.lines().rev().map(str::trim).find(|line| !line.is_empty())
             }
-            Self::Closed { end: SpanEnd::Failed, about } => about.error.as_deref()?.lines().next(),
+            Self::Ended { part, .. } => part.as_ref()?.error.as_deref()?.lines().next(),
+            Self::Closed { end: SpanEnd::Failed, about, .. } => {
+                about.error.as_deref()?.lines().next()
+            }
             _ => None,
         }
     }
 
     fn ended_call(&self) -> Option<EndedCall> {
-        let Self::Closed { end, about } = self else { return None };
+        let Self::Closed { end, repeats_call, repeats_tokens, about } = self else { return None };
         let asks = match about.role {
-            SpanRole::Model => Asks::Model,
-            SpanRole::Tool | SpanRole::Retriever => Asks::Tool,
-            SpanRole::Agent | SpanRole::Node => Asks::Agent,
-            SpanRole::Step | SpanRole::Handoff | SpanRole::Guardrail => return None,
+            _ if *repeats_call => None,
+            SpanRole::Model | SpanRole::Embedding => Some(Asks::Model),
+            SpanRole::Tool | SpanRole::Retriever => Some(Asks::Tool),
+            SpanRole::Agent | SpanRole::Node => Some(Asks::Agent),
+            SpanRole::Step | SpanRole::Handoff | SpanRole::Guardrail => None,
         };
-        let cost_usd = about.cost_usd.filter(|_| asks == Asks::Model);
-        let usage = about.tokens_in.filter(|_| asks == Asks::Model);
-        let usage = usage.and_then(|_| about.usage());
+        let cost_usd = about.cost_usd.filter(|_| !repeats_tokens);
+        let usage = about.usage().filter(|_| !repeats_tokens);
         let failed = match end {
-            SpanEnd::Done => None,
+            SpanEnd::Done | SpanEnd::Interrupted | SpanEnd::Tripped => None,
             SpanEnd::Failed => Some(StopReason::SpanFailed),
             SpanEnd::Lost => Some(StopReason::Cancelled),
         };
-        Some(EndedCall { asks, failed, usage, cost_usd })
+        let counts = asks.is_some() || usage.is_some() || cost_usd.is_some();
+        counts.then_some(EndedCall { asks, failed, usage, cost_usd })
     }
 }
 
@@ -135,6 +166,36 @@ pub(crate) const SPANS_MISSING: &str = "some spans are missing: ";
 
 /// The same of lines of output, log records and notes.
 pub(crate) const TEXTS_MISSING: &str = "some texts are missing: ";
+
+/// What the trace of a run is about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TraceAbout {
+    /// The test or the cell of the program that makes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Arc<str>>,
+    /// What its outermost span was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Arc<str>>,
+    /// The thread of several runs that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<Arc<str>>,
+    /// The run before it in this thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<RunId>,
+    /// The run after it in this thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<RunId>,
+}
+
+/// How a part of a program has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PartEnded {
+    /// The test or the cell.
+    pub part: Arc<str>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Arc<str>>,
+}
 
 /// What is known of a span. A text is at most 32 KiB long.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -154,9 +215,21 @@ pub struct SpanAbout {
     /// The agent that takes over, of a handoff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Arc<str>>,
-    /// The model, of a call of one.
+    /// The model that answered, of a call of one; else the one that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
+    /// The model that was asked, if another one answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_model: Option<Arc<str>>,
+    /// The provider of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Arc<str>>,
+    /// The conversation of several runs that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<Arc<str>>,
+    /// The step of its graph, of a node: those of one step run beside each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
     /// What it was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Arc<str>>,
@@ -166,16 +239,19 @@ pub struct SpanAbout {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
-    /// Tokens of the prompt, of the call of a model.
+    /// Tokens of the prompt, those of the cache included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_in: Option<u64>,
     /// Those of them that were read from the provider's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_cached: Option<u64>,
+    /// Those of them that were written to the provider's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_written: Option<u64>,
     /// Tokens of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_out: Option<u64>,
-    /// What it cost in US dollars, of the call of a model: reported, or estimated from the tokens.
+    /// What it cost in US dollars: reported, or estimated from the tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// When it began, as Unix time in microseconds of that program's clock.
@@ -187,10 +263,22 @@ pub struct SpanAbout {
 }
 
 impl SpanAbout {
-    /// The tokens of the call of a model; `None`: those of the prompt are not known.
+    /// Its tokens; `None`: those of the prompt are not known.
     pub(crate) fn usage(&self) -> Option<Usage> {
         let usage = Usage::new(self.tokens_in?, self.tokens_out.unwrap_or(0));
-        Some(Usage { cached_tokens: self.tokens_cached.unwrap_or(0), ..usage })
+        let cached_tokens = self.tokens_cached.unwrap_or(0);
+        let cache_write_tokens = self.tokens_written.unwrap_or(0);
+        Some(Usage { cached_tokens, cache_write_tokens, ..usage })
+    }
+
+    /// Some count the tokens of the cache beside those of the prompt: they are more than the prompt has.
+    pub(crate) fn include_cache(&mut self) {
+        let (cached, written) = (self.tokens_cached.unwrap_or(0), self.tokens_written.unwrap_or(0));
+        let of_cache = cached.saturating_add(written);
+        self.tokens_in = self.tokens_in.map(|prompt| match of_cache > prompt {
+            true => prompt.saturating_add(of_cache),
+            false => prompt,
+        });
     }
 
     /// Adds what was reported later: it takes precedence.
@@ -212,11 +300,16 @@ impl SpanAbout {
         set(&mut self.agent, &later.agent);
         set(&mut self.to, &later.to);
         set(&mut self.model, &later.model);
+        set(&mut self.asked_model, &later.asked_model);
+        set(&mut self.provider, &later.provider);
+        set(&mut self.thread, &later.thread);
+        set(&mut self.step, &later.step);
         set(&mut self.input, &later.input);
         set(&mut self.output, &later.output);
         set(&mut self.error, &later.error);
         set(&mut self.tokens_in, &later.tokens_in);
         set(&mut self.tokens_cached, &later.tokens_cached);
+        set(&mut self.tokens_written, &later.tokens_written);
         set(&mut self.tokens_out, &later.tokens_out);
         set(&mut self.cost_usd, &later.cost_usd);
         set(&mut self.from_us, &later.from_us);
@@ -249,6 +342,8 @@ pub enum SpanRole {
     Agent,
     /// The call of a model.
     Model,
+    /// Texts become vectors.
+    Embedding,
     /// The call of a tool.
     Tool,
     /// One agent hands over to another.
@@ -260,7 +355,7 @@ pub enum SpanRole {
 }
 
 worded! { SpanRole {
-    Step = "step", Node = "node", Agent = "agent", Model = "model", Tool = "tool", Handoff = "handoff",
+    Step = "step", Node = "node", Agent = "agent", Model = "model", Embedding = "embedding", Tool = "tool", Handoff = "handoff",
     Retriever = "retriever", Guardrail = "guardrail",
 } }
 
@@ -272,6 +367,10 @@ pub enum SpanEnd {
     Done,
     /// With an error.
     Failed,
+    /// It stopped to ask; another run of its thread may continue it.
+    Interrupted,
+    /// Of a guardrail: it found what it looks for, and what it guards does not happen.
+    Tripped,
     /// The program ended, or was silent, before the span's end was reported.
     Lost,
 }

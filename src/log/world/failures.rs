@@ -436,7 +436,7 @@ impl RunFold {
                 self.failures.budget_reached?.sentence()
             }
             StopReason::InDoubt(_) => return Some(Arc::clone(&errors.in_doubt.as_ref()?.1)),
-            StopReason::ProgramFailed | StopReason::SpanFailed => {
+            StopReason::ProgramFailed | StopReason::SpanFailed | StopReason::GuardrailTripped => {
                 return Some(Arc::clone(&errors.of_program.as_ref()?.1));
             }
             StopReason::ApprovalDenied(tool) => self.questions.denial_of(tool)?,

@@ -28,6 +28,7 @@ pub mod team;
 pub mod tool_row;
 pub mod tool_timeline;
 pub mod tools;
+pub mod turns;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use super::agents::{AgentsFold, HopKind, HopRow, HopState, LineKind, ResultEnd, TranscriptLine};
 use super::chunked::Chunked;
 use super::outcome::OutcomeFields;
+use super::turns::{handed_to, is_same_name};
 use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::base::name::AgentName;
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::agents::AgentsPlan;
 use crate::log::facts::observed::{
-    ObservedFact, ObservedPlan, SpanAbout, SpanEnd, SpanRole, TextStream,
+    ObservedFact, ObservedPlan, SpanAbout, SpanEnd, SpanRole, TextStream, TraceAbout,
 };
 use crate::scenario::spec::tool::ToolCall;
 
@@ -36,6 +37,12 @@ pub struct Observed {
     pub failed: u64,
     /// Spans without a reported end.
     pub lost: u64,
+    /// Spans that have ended.
+    pub ended: u64,
+    /// What its trace is about.
+    pub named: Arc<TraceAbout>,
+    /// The exit code of the program, or of the part that made the trace.
+    pub exit_code: Option<i32>,
     /// How often a known span was reported again, perhaps in another place. While this number stays the same, the tree
     /// of spans only grows.
     pub moved: u64,
@@ -48,8 +55,8 @@ pub struct Observed {
     clock_us: Option<i64>,
     /// The agent of the last turn outside of other agents.
     last_turn: Option<AgentName>,
-    /// The messages of handoffs, by the agent that has not begun its turn yet.
-    handed: BTreeMap<Arc<str>, Arc<str>>,
+    /// The handoffs with their messages, by the agent that has not begun its turn yet.
+    handed: BTreeMap<Arc<str>, Option<Arc<str>>>,
     /// Turns inside of a span that is not known yet: who called the agent is not known either.
     held: BTreeMap<SpanId, Vec<SpanId>>,
 }
@@ -63,6 +70,10 @@ pub struct ObservedSpan {
     pub about: Arc<SpanAbout>,
     /// How it ended; `None`: it is open.
     pub end: Option<SpanEnd>,
+    /// Whether its call is that of a span inside or around it.
+    pub repeats_call: bool,
+    /// The call in it, of a model whose prompt or reply was reported.
+    pub call: Option<SpanId>,
     /// Its turn among those of agents, if it is one.
     hop: Option<usize>,
     /// Whether it is among the open calls of a tool or model.
@@ -99,6 +110,9 @@ impl Observed {
             models: Vec::new(),
             failed: 0,
             lost: 0,
+            ended: 0,
+            named: Arc::default(),
+            exit_code: None,
             moved: 0,
             clock_range_us: None,
             seen_range: None,
@@ -154,6 +168,14 @@ impl Observed {
             at = run.spans.get(at)?.parent;
         }
         None
+    }
+
+    /// Whether a tool of a turn has called what is in it.
+    fn is_called(&self, id: SpanId, turn: SpanId, run: &RunFold) -> bool {
+        let parent = |at: SpanId| run.spans.get(at).map(|span| span.parent);
+        let inside = std::iter::successors(parent(id), |at| parent(*at)).take(MAX_DEPTH);
+        let mut inside = inside.take_while(|at| *at != turn && *at != SpanId::RUN);
+        inside.any(|at| self.span(at).is_some_and(|it| it.about.role == SpanRole::Tool))
     }
 
     /// The nearest span around this one that is open, and that only its children have named.
@@ -225,6 +247,8 @@ impl Observed {
                     id: event.span,
                     about,
                     end: None,
+                    repeats_call: false,
+                    call: None,
                     hop: None,
                     is_counted: false,
                     is_held: false,
@@ -266,6 +290,10 @@ impl Observed {
                     row.last_call = Some(event.span);
                 }
             }
+            SpanRole::Embedding if is_first => {
+                self.set_counted(place);
+                totals(&mut self.models, about.model.as_ref().unwrap_or(&about.name)).open += 1;
+            }
             // Some name the other agent at the end.
             SpanRole::Handoff if is_first && about.to.is_some() => {
                 self.hand_over(event, &about, run);
@@ -294,8 +322,8 @@ impl Observed {
         let author = self.agent_of(event.span, about, run);
         let to = about.to.clone().unwrap_or_else(|| short(&about.name));
         let message = about.input.clone().filter(|text| !text.is_empty());
-        if let Some(message) = message.clone().filter(|_| self.handed.len() < MAX_AGENTS) {
-            self.handed.insert(Arc::clone(&to), message);
+        if self.handed.len() < MAX_AGENTS {
+            self.handed.insert(Arc::clone(&to), message.clone());
         }
         self.say(event, Some(author), LineKind::HandedOver { to: AgentName::new(to), message });
     }
@@ -331,23 +359,28 @@ impl Observed {
         if self.agents.agent(&name).is_none() && !self.agents.add_agent(&name, MAX_AGENTS) {
             return None;
         }
-        let outer = self.turn_around(span, run).map(|turn| turn_name(&turn.about));
-        let (kind, from) = match (outer, &self.last_turn) {
-            (Some(outer), _) => (HopKind::Consult, Some(outer)),
-            (None, Some(last)) => (HopKind::Handoff, Some(last.clone())),
-            (None, None) => (HopKind::Start, None),
+        let outer = self.turn_around(span, run).map(|turn| (turn_name(&turn.about), turn.id));
+        let is_called = outer.as_ref().is_some_and(|(_, turn)| self.is_called(span, *turn, run));
+        let handed = self.handed.keys().find(|to| is_same_name(to, name.as_str())).cloned();
+        let handed = handed.and_then(|to| self.handed.remove(&to));
+        let (kind, from) = match (&outer, &handed, &self.last_turn) {
+            (Some((outer, _)), None, _) if is_called => (HopKind::Consult, Some(outer.clone())),
+            (Some((outer, _)), Some(_), _) => (HopKind::Handoff, Some(outer.clone())),
+            (Some((outer, _)), None, _) => (HopKind::Next, Some(outer.clone())),
+            (None, Some(_), last) => (HopKind::Handoff, last.clone()),
+            (None, None, None) => (HopKind::Start, None),
+            _ => (HopKind::Next, None),
         };
-        let is_inner = kind == HopKind::Consult;
-        if !is_inner {
+        let is_inner = outer.is_some();
+        if !is_inner || kind == HopKind::Handoff {
             self.last_turn = Some(name.clone());
-            self.agents.in_control = Some(name.clone());
+            self.agents.in_control = (kind != HopKind::Next).then(|| name.clone());
         }
-        self.agents.edge(from.as_ref(), &name, is_inner).count += 1;
+        if kind != HopKind::Next {
+            self.agents.edge(from.as_ref(), &name, kind == HopKind::Consult).count += 1;
+        }
         self.agents.begins(&name, event.at);
-        let message = match kind {
-            HopKind::Handoff => self.handed.remove(name.as_str()),
-            _ => None,
-        };
+        let message = handed.flatten();
         let hop = self.agents.add_hop(HopRow {
             at: event.at,
             until: None,
@@ -360,7 +393,7 @@ impl Observed {
             state: HopState::Running,
             span,
             requested_by: None,
-            depth: u16::from(is_inner),
+            depth: u16::from(is_inner && kind != HopKind::Handoff),
             in_control: self.agents.in_control.clone(),
             seq: event.seq,
         });
@@ -371,7 +404,14 @@ impl Observed {
         Some(hop)
     }
 
-    fn close(&mut self, event: &Event, end: SpanEnd, about: &SpanAbout, run: &RunFold) {
+    fn close(
+        &mut self,
+        event: &Event,
+        end: SpanEnd,
+        [repeats_call, repeats_tokens]: [bool; 2],
+        about: &SpanAbout,
+        run: &RunFold,
+    ) {
         self.see_time(event, about.until_us);
         let place = self.place(event.span);
         let Some(span) = self.spans.get_mut(place).filter(|span| span.id == event.span) else {
@@ -382,11 +422,12 @@ impl Observed {
             return;
         }
         Arc::make_mut(&mut span.about).add(about);
-        span.end = Some(end);
+        (span.end, span.repeats_call) = (Some(end), repeats_call);
         let (about, hop, was_counted) = (Arc::clone(&span.about), span.hop, span.is_counted);
         let is_held = span.is_held;
         self.failed += u64::from(end == SpanEnd::Failed);
         self.lost += u64::from(end == SpanEnd::Lost);
+        self.ended += 1;
         // What it is was not known at its start.
         let is_late = before.name.is_empty() || before.role != about.role;
         match about.role {
@@ -412,17 +453,20 @@ impl Observed {
                     self.say(event, Some(author.clone()), LineKind::Called(call));
                 }
                 let end = match end {
-                    SpanEnd::Done => ResultEnd::Answered,
+                    SpanEnd::Done | SpanEnd::Interrupted | SpanEnd::Tripped => ResultEnd::Answered,
                     SpanEnd::Failed => ResultEnd::Failed,
                     SpanEnd::Lost => ResultEnd::Cancelled,
                 };
+                if let Some(to) = handed_to(&about).filter(|_| self.handed.len() < MAX_AGENTS) {
+                    self.handed.insert(to, None);
+                }
                 let text = about.error.as_ref().or(about.output.as_ref()).cloned();
                 let (of, text) = (Arc::clone(&about.name), text.unwrap_or_default());
                 self.say(event, Some(author), LineKind::Result { of, text, end });
             }
+            SpanRole::Embedding => self.count_model(end, &about, false, repeats_tokens),
             SpanRole::Model => {
-                let name = about.model.as_ref().unwrap_or(&about.name);
-                totals(&mut self.models, name).count(end, &about);
+                self.count_model(end, &about, repeats_call, repeats_tokens);
                 if let Some(said) = about.error.as_ref().or(about.output.as_ref()) {
                     let author = self.agent_of(event.span, &about, run);
                     self.say(event, Some(author), LineKind::Said(Arc::clone(said)));
@@ -449,6 +493,22 @@ impl Observed {
         }
     }
 
+    fn count_model(
+        &mut self,
+        end: SpanEnd,
+        about: &SpanAbout,
+        repeats_call: bool,
+        repeats_tokens: bool,
+    ) {
+        let row = totals(&mut self.models, about.model.as_ref().unwrap_or(&about.name));
+        if !repeats_call {
+            row.count(end, about);
+        }
+        if !repeats_tokens {
+            row.count_tokens(about);
+        }
+    }
+
     fn set_counted(&mut self, place: usize) {
         if let Some(span) = self.spans.get_mut(place) {
             span.is_counted = true;
@@ -459,7 +519,9 @@ impl Observed {
     fn end_call_of(&mut self, before: &SpanAbout) {
         let (rows, name) = match before.role {
             SpanRole::Tool | SpanRole::Retriever => (&mut self.tools, &before.name),
-            SpanRole::Model => (&mut self.models, before.model.as_ref().unwrap_or(&before.name)),
+            SpanRole::Model | SpanRole::Embedding => {
+                (&mut self.models, before.model.as_ref().unwrap_or(&before.name))
+            }
             _ => return,
         };
         let row = totals(rows, name);
@@ -477,7 +539,7 @@ impl Observed {
         run: &RunFold,
     ) {
         let failed = match end {
-            SpanEnd::Done => None,
+            SpanEnd::Done | SpanEnd::Interrupted | SpanEnd::Tripped => None,
             SpanEnd::Failed => {
                 let why = about.error.as_deref().unwrap_or("failed");
                 let line = why.lines().next().unwrap_or(why);
@@ -511,9 +573,12 @@ impl Observed {
         }
     }
 
-    /// A time of the program in the time of the log; `None`: that is not known.
+    /// A time of the program in the time of the log; `None`: that is not known. What began before the log did, as of
+    /// a program that reports ends alone, moves all times, so that the first one is the start of the log.
     fn in_log(&self, time_us: u64) -> Option<Elapsed> {
-        let time = time_us.cast_signed().saturating_add(self.clock_us?);
+        let (first, _) = self.clock_range_us?;
+        let shift = self.clock_us?.max(first.cast_signed().saturating_neg());
+        let time = time_us.cast_signed().saturating_add(shift);
         Some(Elapsed(time.max(0).cast_unsigned()))
     }
 
@@ -540,6 +605,9 @@ impl CallTotals {
         self.calls += 1;
         self.failed += u64::from(end == SpanEnd::Failed);
         self.took_us = self.took_us.saturating_add(about.took_us().unwrap_or(0));
+    }
+
+    fn count_tokens(&mut self, about: &SpanAbout) {
         self.tokens_in = self.tokens_in.saturating_add(about.tokens_in.unwrap_or(0));
         self.tokens_out = self.tokens_out.saturating_add(about.tokens_out.unwrap_or(0));
     }
@@ -586,7 +654,9 @@ impl Projection for Observed {
             Some(ObservedFact::Opened { about, at_end, .. }) => {
                 self.open(event, about, *at_end, run)
             }
-            Some(ObservedFact::Closed { end, about }) => self.close(event, *end, about, run),
+            Some(ObservedFact::Closed { end, repeats_call, repeats_tokens, about }) => {
+                self.close(event, *end, [*repeats_call, *repeats_tokens], about, run);
+            }
             Some(ObservedFact::Text { stream, text }) => {
                 let author = match stream {
                     TextStream::Log => {
@@ -597,10 +667,19 @@ impl Projection for Observed {
                 let author = author.unwrap_or_else(|| AgentName::new(stream.word()));
                 self.say(event, Some(author), LineKind::Said(Arc::clone(text)));
             }
+            Some(ObservedFact::Named { about }) => self.named = Arc::clone(about),
+            Some(ObservedFact::Ended { exit_code, .. }) => self.exit_code = Some(*exit_code),
             Some(ObservedFact::Note { text }) => {
                 let about = self.span(event.span).map(|span| Arc::clone(&span.about));
                 let author = about.map(|about| self.agent_of(event.span, &about, run));
                 self.say(event, author, LineKind::Said(Arc::clone(text)));
+            }
+            None if matches!(&event.kind, EventKind::CallStarted(_)) => {
+                let around = run.spans.get(event.span).map(|call| call.parent);
+                let place = around.map(|around| self.place(around));
+                if let Some(span) = place.and_then(|place| self.spans.get_mut(place)) {
+                    span.call = Some(event.span);
+                }
             }
             // A cancelled run ends before its spans.
             None if matches!(event.kind, EventKind::RunClosed(_)) => {
@@ -620,7 +699,16 @@ impl Projection for Observed {
         if let Some(answer) = &run.progress.answer {
             add("answer", (**answer).into());
         }
-        add("spans", run.spans.opened().saturating_sub(1).into());
+        if let Some(thread) = &self.named.thread {
+            add("thread", (**thread).into());
+        }
+        for (name, run) in [("after_run", &self.named.after), ("before_run", &self.named.before)] {
+            run.iter().for_each(|run| add(name, run.as_str().into()));
+        }
+        if let Some(code) = self.exit_code {
+            add("exit_code", code.into());
+        }
+        add("spans", self.spans.len().into());
         add("failed_spans", self.failed.into());
         add("lost_spans", self.lost.into());
         let turns = self.agents.agents.iter();
@@ -638,7 +726,7 @@ impl Projection for Observed {
         };
         add("tool_calls", rows(&self.tools, false));
         add("model_calls", rows(&self.models, true));
-        let hops = self.agents.hops.iter().filter(|hop| hop.kind != HopKind::Consult);
+        let hops = self.agents.hops.iter().filter(|hop| hop.depth == 0);
         add("path", hops.map(|hop| Value::from(hop.to.as_str())).collect());
     }
 
@@ -647,13 +735,17 @@ impl Projection for Observed {
             ObservedFact::Closed { end: SpanEnd::Failed, .. } => Some(MarkKind::Failed),
             _ => {
                 let hop = self.agents.hops.last().filter(|hop| hop.seq == event.seq)?;
-                Some(MarkKind::Handoff(hop.to.clone()))
+                Some(match hop.kind {
+                    HopKind::Next | HopKind::Start => MarkKind::Part(hop.to.as_str().into()),
+                    HopKind::Handoff => MarkKind::Handoff(hop.to.clone()),
+                    HopKind::Consult => MarkKind::Consulted(hop.to.clone()),
+                })
             }
         }
     }
 
     fn call_of(&self, event: &Event, _run: &RunFold) -> Option<SpanId> {
-        self.span(event.span).map(|span| span.id)
+        self.span(event.span).map(|span| span.call.unwrap_or(span.id))
     }
 
     fn cause_of(&self, event: &Event, run: &RunFold, _log: &dyn EventLog) -> Option<Seq> {

@@ -17,7 +17,7 @@ use super::{Projection, World};
 use crate::base::name::{TaskId, ToolName};
 use crate::base::time::millis;
 use crate::log::event::{
-    BreakerCause, FallbackKind, RunId, StopReason, Usage, WindowCounts, is_zero,
+    BreakerCause, FallbackKind, ModelLabel, RunId, StopReason, Usage, WindowCounts, is_zero,
 };
 
 /// The outcome of a finished run. Its JSON has the fields of the source document in their order,
@@ -75,8 +75,8 @@ pub struct Outcome {
 pub struct OutcomeUsage {
     /// Calls started.
     pub calls: u64,
-    /// Attempts made.
-    pub attempts: u64,
+    /// Attempts made; `null` in a watched run, whose program makes them.
+    pub attempts: Option<u64>,
     /// Tokens of the replies, counted or estimated.
     #[serde(flatten)]
     pub tokens: Usage,
@@ -113,7 +113,7 @@ impl World {
             pattern: head.plan.name(),
             usage: OutcomeUsage {
                 calls: self.tally.calls,
-                attempts: self.tally.attempts,
+                attempts: (head.model != ModelLabel::Observed).then_some(self.tally.attempts),
                 tokens: self.tally.usage,
                 cost_usd: self.cost_usd(),
                 cost_note: cost_note(self.cost_usd()),
@@ -406,7 +406,7 @@ impl SessionOutcome {
             answered,
             usage: OutcomeUsage {
                 calls: sum(|run| run.usage.calls),
-                attempts: sum(|run| run.usage.attempts),
+                attempts: Some(sum(|run| run.usage.attempts.unwrap_or_default())),
                 tokens: session.iter().fold(Usage::default(), |mut sum, run| {
                     sum.add(run.usage.tokens);
                     sum

@@ -52,6 +52,8 @@ pub struct RunProgress {
     pub closed: Option<Arc<RunClosed>>,
     /// Since when every branch waits for people, as far as the events tell: the clock is stopped.
     pub waits_since: Option<Elapsed>,
+    /// Since when no span of a watched program is open: its clock stands.
+    pub quiet_since: Option<Elapsed>,
     /// Total length of the pauses so far.
     paused: Duration,
     /// The part of it in which all branches waited for people.
@@ -134,6 +136,12 @@ impl RunProgress {
         self.pauses.add(Elapsed(from), until);
     }
 
+    /// The clock stood between two moments, because nothing of a watched program was reported.
+    pub(super) fn stand(&mut self, from: Elapsed, until: Elapsed) {
+        self.paused = self.paused.saturating_add(until.since(from));
+        self.pauses.add(from, until);
+    }
+
     /// All branches waited for people until now.
     pub(super) fn waited_for_people(&mut self, until: Elapsed, stood_ms: u64) {
         let stood = Duration::from_millis(stood_ms);
@@ -159,7 +167,7 @@ impl RunProgress {
         match self.stage {
             RunState::Paused { since, .. } => Some(since),
             RunState::Pausing { since, .. } => since.or(self.waits_since),
-            RunState::Running => self.waits_since,
+            RunState::Running => self.waits_since.or(self.quiet_since),
             RunState::Empty | RunState::Closed => None,
         }
     }

@@ -16,10 +16,11 @@ use super::tools::Tools;
 use crate::base::name::FlagName;
 use crate::log::event::tool::FallbackKind;
 use crate::log::event::{
-    Asks, BoundaryId, CallStarted, Command, Elapsed, Event, EventKind, FlagAt, Initiator, Purpose,
-    RunStarted, Seq, SpanId, StepSize, StopReason, Usage,
+    Asks, BoundaryId, CallStarted, Command, Elapsed, Event, EventKind, FlagAt, Initiator,
+    ModelLabel, Purpose, RunStarted, Seq, SpanId, StepSize, StopReason, Usage,
 };
 use crate::log::facts::EndedCall;
+use crate::log::facts::observed::{ObservedFact, TraceAbout};
 use crate::scenario::spec::Price;
 
 /// The part of the fold that all patterns share.
@@ -39,6 +40,8 @@ pub struct RunFold {
     pub questions: Questions,
     /// Open calls of models and tools.
     leaf_calls: u64,
+    /// Spans of a watched program that are open.
+    open_observed: u64,
     /// The models of the run.
     pub models: ModelsByCaller,
     /// The run over time, for the scrubber.
@@ -114,8 +117,12 @@ impl RunFold {
             }
             _ => {}
         }
-        self.tools.apply(event, &self.spans, &self.progress);
-        self.alerts.apply(event, &self.tools, &self.spans);
+        // Of the calls of another program only the spans count.
+        let is_observed = self.head.as_ref().is_some_and(|it| it.model == ModelLabel::Observed);
+        if !is_observed || !self.is_watched(event.span) {
+            self.tools.apply(event, &self.spans, &self.progress);
+            self.alerts.apply(event, &self.tools, &self.spans);
+        }
         if let EventKind::AttemptAnswered(_) = &event.kind {
             for used in self.spending_used() {
                 self.alerts.check_spending(event, used);
@@ -171,8 +178,19 @@ impl RunFold {
                 self.settings.set_flags(&head.flags);
                 self.models.spending.set_models(head.first_prices());
                 self.head = Some(Arc::clone(head));
+                if head.model == ModelLabel::Observed {
+                    self.progress.quiet_since = Some(event.at);
+                }
             }
-            EventKind::RunClosed(closed) => self.progress.close(closed, event.at),
+            EventKind::RunClosed(closed) => {
+                // Nothing of the program was waited for any more.
+                if let Some(since) =
+                    self.progress.quiet_since.take().filter(|_| !self.spans_are_few())
+                {
+                    self.progress.stand(since, event.at);
+                }
+                self.progress.close(closed, event.at);
+            }
             EventKind::RunForked { prices, .. } => {
                 let reused = ReusedPart {
                     events: event.seq.0,
@@ -221,6 +239,9 @@ impl RunFold {
                 }
             }
             EventKind::Pattern(fact) => {
+                if let Some(fact) = fact.observed() {
+                    self.apply_observed(fact, event);
+                }
                 if let Some(call) = fact.get().ended_call() {
                     self.count_call(&call);
                 }
@@ -230,6 +251,8 @@ impl RunFold {
                     self.progress.result = Some(result.into());
                 }
             }
+            // Its span is counted.
+            EventKind::CallStarted(call) if call.purpose == Purpose::Watched => {}
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
                 self.leaf_calls += u64::from(call.purpose.asks() != Asks::Agent);
@@ -245,6 +268,8 @@ impl RunFold {
                 self.models.record(call);
             }
             EventKind::CallAnswered { .. } => self.tally.answered += 1,
+            EventKind::CallFailed { .. } | EventKind::AttemptAnswered(_)
+                if self.is_watched(event.span) => {}
             EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
                 self.tally.cancelled += 1;
             }
@@ -303,19 +328,74 @@ impl RunFold {
         }
     }
 
+    /// Whether no span was reported.
+    fn spans_are_few(&self) -> bool {
+        self.spans.opened() <= 1
+    }
+
+    /// The clock of a watched program runs from its first span to its last one. Its trace gives the run a title.
+    fn apply_observed(&mut self, fact: &ObservedFact, event: &Event) {
+        match fact {
+            ObservedFact::Opened { about, .. } => {
+                if let Some(since) = self.progress.quiet_since.take()
+                    && self.spans.opened() == 2
+                {
+                    self.progress.stand(since, self.time_in_log(about.from_us, since, event.at));
+                }
+                self.open_observed +=
+                    u64::from(self.spans.opened_by(event.span) == Some(event.seq));
+            }
+            ObservedFact::Closed { about, .. } => {
+                self.open_observed = self.open_observed.saturating_sub(1);
+                if self.open_observed == 0 {
+                    let since = self.time_in_log(about.until_us, Elapsed(0), event.at);
+                    self.progress.quiet_since = Some(since);
+                }
+            }
+            ObservedFact::Named { about } => {
+                let TraceAbout { part, input, .. } = &**about;
+                let Some(head) = &mut self.head else { return };
+                let head = Arc::make_mut(head);
+                if let Some(part) = part {
+                    head.title = part.to_string();
+                } else if let Some(input) = input {
+                    let first = input.lines().map(str::trim).find(|line| !line.is_empty());
+                    head.title = format!("{}: {}", head.scenario, first.unwrap_or_default());
+                }
+                input.iter().for_each(|input| head.goal = input.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    /// A time of the clock of a program in the time of the log, if it can be the same clock.
+    fn time_in_log(&self, time_us: Option<u64>, least: Elapsed, most: Elapsed) -> Elapsed {
+        let start_us = self.head.as_ref().map_or(0, |head| head.wall_ms.saturating_mul(1_000));
+        let time = time_us.and_then(|time| time.checked_sub(start_us)).map(Elapsed);
+        time.filter(|time| (least..=most).contains(time)).unwrap_or(most)
+    }
+
+    /// Whether a span is the call of a program that is watched.
+    pub(crate) fn is_watched(&self, span: SpanId) -> bool {
+        let kind = self.spans.get(span).map(|it| &it.kind);
+        matches!(kind, Some(SpanKind::Call(Purpose::Watched)))
+    }
+
     /// Counts a call that another program made.
     fn count_call(&mut self, call: &EndedCall) {
         let tally = &mut self.tally;
-        tally.calls += 1;
-        match call.asks {
-            Asks::Model => {}
-            Asks::Tool => tally.tool_calls += 1,
-            Asks::Agent => tally.agent_calls += 1,
-        }
-        match &call.failed {
-            None => tally.answered += 1,
-            Some(StopReason::Cancelled) => tally.cancelled += 1,
-            Some(_) => tally.failed += 1,
+        if let Some(asks) = call.asks {
+            tally.calls += 1;
+            match asks {
+                Asks::Model => {}
+                Asks::Tool => tally.tool_calls += 1,
+                Asks::Agent => tally.agent_calls += 1,
+            }
+            match &call.failed {
+                None => tally.answered += 1,
+                Some(StopReason::Cancelled) => tally.cancelled += 1,
+                Some(_) => tally.failed += 1,
+            }
         }
         call.usage.inspect(|usage| tally.usage.add(*usage));
         if call.usage.is_some() || call.cost_usd.is_some() {

@@ -352,7 +352,7 @@ impl Tools {
             row.in_flight = row.in_flight.saturating_sub(1);
             row.record_level(at);
             match end {
-                SpanEnd::Done => {
+                SpanEnd::Done | SpanEnd::Interrupted | SpanEnd::Tripped => {
                     row.tally.answered += 1;
                     row.tally.good += 1;
                     row.failures = 0;

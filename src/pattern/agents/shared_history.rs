@@ -133,7 +133,7 @@ impl SharedHistory {
         let offers_changed = !same && (thread.offered.is_some() || !offers.is_empty());
         thread.offered = Some(Arc::clone(offers));
         let tools = offers_changed.then(|| Arc::clone(offers));
-        let prompt = Prompt { after: thread.after, messages: new, tools };
+        let prompt = Prompt { after: thread.after, messages: new, tools, ..Prompt::default() };
         (thread.conversation.clone(), prompt)
     }
 
@@ -169,7 +169,8 @@ impl SharedHistory {
         wrong: &str,
     ) -> (Conversation, Prompt) {
         let wrong: Arc<[ChatMessage]> = [ChatMessage::new(MessageRole::User, wrong)].into();
-        let prompt = Prompt { after: Some(call), messages: Arc::clone(&wrong), tools: None };
+        let prompt =
+            Prompt { after: Some(call), messages: Arc::clone(&wrong), ..Prompt::default() };
         let mut state = self.lock();
         let Some(thread) = state.threads.get_mut(agent) else {
             // The agent has replied, so it has a thread.

@@ -394,7 +394,7 @@ fn warn_of_unknown_fields(
 }
 
 /// The words of all stop reasons; what follows a colon depends on the run.
-const WORDS: [&str; 44] = [
+const WORDS: [&str; 47] = [
     "success",
     "max_messages",
     "max_rounds_reached",
@@ -415,6 +415,9 @@ const WORDS: [&str; 44] = [
     "no_route",
     "program_failed",
     "span_failed",
+    "waits_for_input",
+    "guardrail_tripped",
+    "nothing_reported",
     "cancelled",
     "too_many_questions",
     "store_failed",

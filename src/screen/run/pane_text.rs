@@ -12,7 +12,6 @@ use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
 use crate::screen::scroll::{Scroll, WrappingLines};
 use crate::words::measure::{row_count, wrap_within};
-use crate::words::patterns::observed::nothing_seen;
 use crate::words::patterns::words_of;
 use crate::words::question::tally_text;
 use crate::words::verdict::refused_text;
@@ -291,17 +290,10 @@ fn unanswered(world: &World) -> String {
     let Some(observed) = world.observed() else {
         return "The run ended without an answer.".to_owned();
     };
-    if !observed.spans.is_empty() {
-        return "Its answer is not known: no span has an output.".to_owned();
+    match observed.spans.is_empty() {
+        true => "The program reported nothing of an agent.".to_owned(),
+        false => "Its answer is not known: no span has an output.".to_owned(),
     }
-    let mut seen = nothing_seen(observed).to_owned();
-    if let Some(first) = seen.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    format!(
-        "{seen}.\n\nIts agents are seen if its library sends traces: docs/watch.md lists the \
-         libraries and how each is switched on."
-    )
 }
 
 /// The error text of a call's last attempt, if it failed.

@@ -354,6 +354,7 @@ pub(super) fn hop_rows(agents: &AgentsFold, run: &RunFold) -> Vec<String> {
                 }
                 (HopKind::Handoff, _) => format!("{from} hands over to {}", hop.to),
                 (HopKind::Consult, _) => format!("{from} consults {}", hop.to),
+                (HopKind::Next, _) => format!("{} has its turn", hop.to),
             };
             let state = match &hop.state {
                 HopState::Running => "at work".to_owned(),
@@ -389,6 +390,7 @@ pub fn add_hops(agents: &AgentsFold, out: &mut String) {
         let how = match (&hop.state, hop.kind) {
             (HopState::Refused(_), _) => "refused",
             (_, HopKind::Consult) => "consults",
+            (_, HopKind::Next) => "has its turn",
             (_, HopKind::Start | HopKind::Handoff) => "hands over",
         };
         let why = match &hop.state {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Closing, Narrate, PatternPane, PatternTerms, Progress, add_end, agents, end_line};
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
-use crate::log::event::{Event, Purpose, RunClosed, SpanId};
+use crate::log::event::{Event, Purpose, RunClosed, SpanId, StopReason};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 use crate::log::world::observed::{CallTotals, Observed};
 use crate::log::world::{RunFold, SpanKind};
@@ -25,7 +25,7 @@ impl Narrate for Observed {
     }
 
     fn progress(&self, run: &RunFold) -> Progress {
-        let spans = run.spans.opened().saturating_sub(1);
+        let spans = self.spans.len() as u64;
         let short = if spans == 0 { String::new() } else { spans.to_string() };
         let text = match spans {
             0 if run.progress.closed.is_some() => "no spans".to_owned(),
@@ -61,13 +61,15 @@ impl Narrate for Observed {
                     it.with_detail(&**input);
                 }
             }
-            ObservedFact::Closed { end, about } => {
+            ObservedFact::Closed { end, about, .. } => {
                 let known = self.span(event.span).map_or(&**about, |span| &*span.about);
                 let took =
                     took_text(known).map_or_else(String::new, |took| format!(" after {took}"));
                 let (role, text) = match end {
                     SpanEnd::Done => (StyleRole::Done, format!("ended{took}")),
                     SpanEnd::Failed => (StyleRole::Failed, format!("failed{took}")),
+                    SpanEnd::Interrupted => (StyleRole::NeedsYou, format!("stopped to ask{took}")),
+                    SpanEnd::Tripped => (StyleRole::Notice, format!("tripped{took}")),
                     SpanEnd::Lost => (StyleRole::Dim, "its end was not reported".to_owned()),
                 };
                 it.set(role, text);
@@ -77,6 +79,29 @@ impl Narrate for Observed {
             }
             ObservedFact::Text { stream, text } => {
                 it.about(stream.word()).set(StyleRole::Text, &**text);
+            }
+            ObservedFact::Named { about } => {
+                let text = match (&about.part, &about.after) {
+                    (Some(part), _) => format!("the trace of {part}"),
+                    (None, Some(run)) => format!("continues run {run}"),
+                    (None, None) => "the trace".to_owned(),
+                };
+                it.set(StyleRole::Text, text).as_run(Glyph::Arrow, "named");
+                if let Some(input) = &about.input {
+                    it.with_detail(&**input);
+                }
+            }
+            ObservedFact::Ended { exit_code, part } => {
+                let role = if *exit_code == 0 { StyleRole::Done } else { StyleRole::Failed };
+                let text = match part {
+                    Some(part) if *exit_code == 0 => format!("{} passed", part.part),
+                    Some(part) => format!("{} failed", part.part),
+                    None => format!("the program ended with exit code {exit_code}"),
+                };
+                it.set(role, text).as_run(Glyph::Done, "ended");
+                if let Some(error) = part.as_ref().and_then(|part| part.error.as_ref()) {
+                    it.with_detail(&**error);
+                }
             }
             ObservedFact::Note { text } => {
                 it.set(StyleRole::Notice, &**text).as_run(Glyph::Alert, "note");
@@ -106,9 +131,8 @@ impl Narrate for Observed {
 
     fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
         let mut verdict = RunVerdict::of(run, closed);
-        let spans = run.spans.opened().saturating_sub(1);
-        if spans == 0 && closed.reason.is_success() {
-            verdict.word = nothing_seen(self).into();
+        let spans = self.spans.len() as u64;
+        if closed.reason == StopReason::NothingReported {
             (verdict.glyph, verdict.role) = (Glyph::Alert, StyleRole::Notice);
             return verdict;
         }
@@ -140,14 +164,6 @@ impl Narrate for Observed {
     }
 }
 
-/// That a program has ended well, and no span was received.
-pub fn nothing_seen(run: &Observed) -> &'static str {
-    match run.plan.command.is_empty() {
-        true => "nothing of an agent was seen",
-        false => "the program ended with exit code 0; nothing of an agent was seen",
-    }
-}
-
 fn subject(about: &SpanAbout) -> Cow<'_, str> {
     let name = about.agent.as_deref().filter(|_| about.role == SpanRole::Model);
     visible_within(name.unwrap_or(&about.name), MAX_SUBJECT).into()
@@ -167,6 +183,7 @@ fn begin_text(about: &SpanAbout) -> String {
             let to = about.to.as_deref().unwrap_or_default();
             format!("hands over to {}", visible_within(to, REASON_CHARS))
         }
+        SpanRole::Embedding => "embeds texts".to_owned(),
         SpanRole::Retriever => "searches".to_owned(),
         SpanRole::Guardrail => "is checked".to_owned(),
     }

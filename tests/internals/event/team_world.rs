@@ -87,6 +87,7 @@ fn hops_are_counted_as_they_happen() {
                     (_, HopKind::Start) => &mut counted.starts,
                     (_, HopKind::Handoff) => &mut counted.handoffs,
                     (_, HopKind::Consult) => &mut counted.consultations,
+                    (_, HopKind::Next) => &mut counted.starts,
                 } += 1;
             }
             assert_eq!(team.hop_counts, counted);

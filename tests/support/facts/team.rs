@@ -298,7 +298,7 @@ impl TeamFacts {
             Arc::from([tool])
         });
         let purpose = Purpose::ModelCall { agent: name.into(), turn, round };
-        let prompt = Prompt { after, messages, tools };
+        let prompt = Prompt { after, messages, tools, ..Prompt::default() };
         let ask = self.call(parent, "llm", purpose, prompt, None);
         self.asks.insert(name.to_owned(), ask);
         self.said.insert(name.to_owned(), ask.0);

@@ -115,7 +115,7 @@ impl AgentsFold {
         let counts = &mut self.hop_counts;
         let count = match (&hop.state, hop.kind) {
             (HopState::Refused(_), _) => &mut counts.refused,
-            (_, HopKind::Start) => &mut counts.starts,
+            (_, HopKind::Start | HopKind::Next) => &mut counts.starts,
             (_, HopKind::Handoff) => &mut counts.handoffs,
             (_, HopKind::Consult) => &mut counts.consultations,
         };

@@ -73,6 +73,7 @@ impl<'a> TurnEntry<'a> {
             HopKind::Start => "start",
             HopKind::Handoff => "handoff",
             HopKind::Consult => "consult",
+            HopKind::Next => "next",
         };
         Self {
             agent: &hop.to,

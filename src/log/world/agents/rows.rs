@@ -116,6 +116,8 @@ pub enum HopKind {
     Handoff,
     /// A coordinator consults it.
     Consult,
+    /// Of a program that is watched: it follows others, or works beside them. Nobody hands over.
+    Next,
 }
 
 /// State of a hop.

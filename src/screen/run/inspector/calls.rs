@@ -5,6 +5,8 @@ use super::{CalleeKind, InspectTarget, InspectedRun, Tab};
 use crate::log::event::{
     Event, EventKind, ModelLabel, Purpose, Reply, ReplyRefused, Seq, SpanId, StopReason, World,
 };
+use crate::log::facts::observed::SpanRole;
+use crate::log::world::observed::ObservedSpan;
 use crate::log::world::{EventLog, SpanKind};
 use crate::screen::run::data::{EventWindow, RunData};
 
@@ -29,8 +31,21 @@ fn call_of_event(run: &RunData, event: &Event) -> Option<SpanId> {
     }
 }
 
+/// The span of a watched program that a call is, or is in.
+pub(super) fn observed_span(world: &World, call: SpanId) -> Option<&ObservedSpan> {
+    let observed = world.observed()?;
+    observed.span(call).or_else(|| observed.span(world.spans.get(call)?.parent))
+}
+
 /// Whether a call is one of a model or of a tool.
 pub(super) fn callee_kind(run: &RunData, call: Option<SpanId>) -> CalleeKind {
+    if let Some(span) = call.and_then(|call| observed_span(run.world(), call)) {
+        return match span.about.role {
+            SpanRole::Model => CalleeKind::Model,
+            SpanRole::Tool | SpanRole::Retriever => CalleeKind::Tool,
+            _ => CalleeKind::Span,
+        };
+    }
     match call.and_then(|call| run.opening_event(call)).map(|event| &event.kind) {
         Some(EventKind::CallStarted(started)) if started.args.is_some() => CalleeKind::Tool,
         _ => CalleeKind::Model,
@@ -53,6 +68,11 @@ pub(crate) fn first_tab(run: &RunData, target: InspectTarget) -> Tab {
                 | EventKind::AnswerComposed { .. },
             ) => Tab::Reply,
             Some(EventKind::Pattern(fact)) if fact.get().shows_reply() => Tab::Reply,
+            Some(EventKind::Pattern(fact))
+                if fact.opens().is_some() && fact.observed().is_some() =>
+            {
+                Tab::Prompt
+            }
             Some(
                 EventKind::CallRetried { .. }
                 | EventKind::RetryRefused { .. }
@@ -83,8 +103,9 @@ pub(crate) fn call_model(run: &RunData, call: SpanId, purpose: &Purpose) -> Opti
 
 /// The reply of a call's last attempt.
 pub(crate) fn reply(run: &RunData, call: SpanId) -> Option<&Reply> {
-    let attempt = run.world().spans.last_child(call)?;
-    match &run.closing_event(attempt.id)?.kind {
+    // A watched program makes the attempts itself.
+    let attempt = run.world().spans.last_child(call).map_or(call, |attempt| attempt.id);
+    match &run.closing_event(attempt)?.kind {
         EventKind::AttemptAnswered(reply) => Some(reply),
         _ => None,
     }

@@ -5,14 +5,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::calls::{call_model, callee_kind, prompt_call, refused_reply, reply, verdict_event};
+use super::calls::{
+    call_model, callee_kind, observed_span, prompt_call, refused_reply, reply, verdict_event,
+};
 use super::{CalleeKind, InspectedRun};
 use crate::base::json_text::first_changed_integer;
 use crate::base::time;
 use crate::log::event::{
     ChatMessage, Elapsed, Event, EventKind, MessageRole, Purpose, SpanId, World, safe_json,
 };
+use crate::log::facts::observed::{SpanEnd, SpanRole};
 use crate::log::world::agents::{HANDED_OVER, HopKind, HopState};
+use crate::log::world::observed::{Observed, ObservedSpan};
 use crate::log::world::questions::OpenQuestion;
 use crate::log::world::{Span, SpanKind, SpanState};
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
@@ -60,7 +64,8 @@ pub fn prompt(run: &RunData, call: SpanId) -> Vec<ChatMessage> {
 /// The messages of a call, and whether the first of them were dropped with their events.
 fn prompt_in_memory(run: &RunData, call: SpanId) -> (Vec<ChatMessage>, bool) {
     let mut cut = false;
-    let mut parts: Vec<Vec<ChatMessage>> = Vec::new();
+    // The messages of each call, and how many of those before it belong to it.
+    let mut parts: Vec<(Vec<ChatMessage>, Option<u32>)> = Vec::new();
     let mut next = Some(call);
     while let Some(call) = next.take()
         && parts.len() < MAX_PROMPT_CALLS
@@ -76,10 +81,15 @@ fn prompt_in_memory(run: &RunData, call: SpanId) -> (Vec<ChatMessage>, bool) {
         if let Some(reply) = reply(run, call).filter(|_| before) {
             part.push(ChatMessage::from_reply(reply));
         }
-        parts.push(part);
+        parts.push((part, started.prompt.first));
         next = started.prompt.after.filter(|before| *before != call);
     }
-    (parts.into_iter().rev().flatten().collect(), cut)
+    let mut messages = Vec::new();
+    for (part, first) in parts.into_iter().rev() {
+        first.into_iter().for_each(|first| messages.truncate(first as usize));
+        messages.extend(part);
+    }
+    (messages, cut)
 }
 
 pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> StyledText {
@@ -96,6 +106,15 @@ pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> StyledText
         document.json(args);
         return document;
     }
+    if let Some(span) = observed_span(run.world(), call)
+        && !run.world().is_watched(call)
+    {
+        match &span.about.input {
+            Some(input) => document.text(StyleRole::Text, &pretty_json(input).0),
+            None => document.add(StyleRole::Dim, "The program reported no input of it."),
+        }
+        return document;
+    }
     // The turn of an agent is many calls: the prompt of its last one is shown.
     let call = prompt_call(run, call);
     let (messages, cut) = prompt_in_memory(run, call);
@@ -104,6 +123,13 @@ pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> StyledText
         document.add(StyleRole::Dim, run.dropped_notice());
     } else if messages.is_empty() {
         document.add(StyleRole::Dim, "No prompt: the log has none for this call.");
+    }
+    if let Some(Event { kind: EventKind::CallStarted(started), .. }) = run.opening_event(call)
+        && started.prompt.left_out > 0
+    {
+        let left_out = format::count_noun(started.prompt.left_out.into(), "message");
+        let text = format!("{left_out} in the middle are left out: the prompt is too long.");
+        document.add(StyleRole::Notice, text);
     }
     for (nth, message) in messages.iter().enumerate() {
         document.gap();
@@ -196,6 +222,10 @@ pub(super) fn reply_document(run: &InspectedRun<'_>, call: Option<SpanId>) -> St
     };
     let attempts: Vec<_> = run.world.spans.children(call).collect();
     let many = attempts.len() > 1;
+    if let Some(span) = observed_span(run.world, call) {
+        add_watched_reply(run, &mut document, call, span);
+        return document;
+    }
     for attempt in attempts {
         let SpanKind::Attempt(nth) = attempt.kind else { continue };
         if many {
@@ -226,6 +256,29 @@ pub(super) fn reply_document(run: &InspectedRun<'_>, call: Option<SpanId>) -> St
         }
     }
     document
+}
+
+/// The reply to a program that is watched, which makes the attempts itself.
+fn add_watched_reply(
+    run: &InspectedRun<'_>,
+    document: &mut StyledText,
+    call: SpanId,
+    observed: &ObservedSpan,
+) {
+    let Some(span) = run.world.spans.get(call) else { return };
+    if let Some(error) = &observed.about.error {
+        document.text(StyleRole::Failed, error);
+    }
+    match (run.closing_event(call).map(|event| &event.kind), &observed.about.output) {
+        (Some(EventKind::AttemptAnswered(_)), _) => add_attempt_reply(run, document, span),
+        (_, Some(output)) => document.text(StyleRole::Text, &pretty_json(output).0),
+        (_, None) if observed.about.error.is_some() => {}
+        (_, None) => match observed.end {
+            None => document.add(StyleRole::Running, "It has not ended."),
+            Some(SpanEnd::Lost) => document.add(StyleRole::Dim, "Its end was not reported."),
+            Some(_) => document.add(StyleRole::Dim, "The program reported no result of it."),
+        },
+    }
 }
 
 fn add_attempt_reply(run: &InspectedRun<'_>, document: &mut StyledText, attempt: &Span) {
@@ -384,6 +437,10 @@ pub(super) fn timing_document(
         return document;
     };
     document.gap();
+    if let Some((observed, of_run)) = observed_span(world, span.id).zip(world.observed()) {
+        add_observed_times(&mut document, observed, of_run, world);
+        return document;
+    }
     document.heading("call");
     if let SpanKind::Call(purpose) = &span.kind {
         add_model(run, &mut document, span.id, purpose);
@@ -413,6 +470,47 @@ pub(super) fn timing_document(
         before = Some(attempt);
     }
     document
+}
+
+/// Adds when a span of a watched program began and ended by its own clock, and its figures.
+fn add_observed_times(
+    document: &mut StyledText,
+    span: &ObservedSpan,
+    observed: &Observed,
+    world: &World,
+) {
+    let about = &span.about;
+    document.heading(about.role.word());
+    if let Some(model) = &about.model {
+        document.field("model", &**model);
+    }
+    if let Some(asked) = &about.asked_model {
+        document.field("asked", &**asked);
+    }
+    let (from, until) = observed.times(span, world);
+    add_moment(document, "started", from, world);
+    match until {
+        Some(until) => {
+            add_moment(document, "ended", until, world);
+            let took = about.took_us().map(Duration::from_micros);
+            document.field("took", time::duration_text(took.unwrap_or(until.since(from))));
+        }
+        None => document.field("ended", "not yet"),
+    }
+    let counts = [
+        ("tokens in", about.tokens_in),
+        ("cached", about.tokens_cached.filter(|count| *count > 0)),
+        ("tokens out", about.tokens_out),
+    ];
+    for (name, count) in counts {
+        count.into_iter().for_each(|count| document.field(name, format::exact(count)));
+    }
+    if let Some(cost) = about.cost_usd {
+        document.field("cost", format::usd(cost));
+    }
+    if about.role == SpanRole::Model {
+        document.field("attempts", "not known: the program makes them");
+    }
 }
 
 /// Adds the model of a call, if it is a call of a model.
@@ -507,11 +605,14 @@ pub(super) fn summary_document(
         Some(open) => document.item("state", StyleRole::NeedsYou, waits_for_answer(open)),
         None => document.field("state", state),
     }
-    let attempts = world.spans.children(span.id).count();
-    document.field("attempts", attempts.to_string());
-    add_moment(&mut document, "started", span.opened, world);
-    if span.closed.is_some() {
-        document.field("took", took_text(span, world));
+    // The attempts and the times of a watched call are its program's.
+    if observed_span(world, span.id).is_none() {
+        let attempts = world.spans.children(span.id).count();
+        document.field("attempts", attempts.to_string());
+        add_moment(&mut document, "started", span.opened, world);
+        if span.closed.is_some() {
+            document.field("took", took_text(span, world));
+        }
     }
     document
 }
@@ -568,7 +669,8 @@ fn add_moment(document: &mut StyledText, name: &str, at: Elapsed, world: &World)
 
 /// Adds a moment as the clock on the wall has it, if the run was paused before.
 fn add_wall_time(document: &mut StyledText, at: Elapsed, world: &World) {
-    if world.progress.run_time(at) != at.duration() {
+    // The clock of a watched run is that of its program.
+    if world.observed().is_none() && world.progress.run_time(at) != at.duration() {
         let wall = format::time_in_run(at.duration());
         document.field("by clock", format!("{wall}, pauses and waits included"));
     }

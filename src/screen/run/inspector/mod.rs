@@ -187,8 +187,12 @@ impl Tab {
     /// The name of the tab, for a call of a model or of a tool.
     pub fn name(self, asks: CalleeKind) -> &'static str {
         match self {
-            Self::Prompt if asks == CalleeKind::Tool => "Args",
-            Self::Prompt => "Prompt",
+            Self::Prompt => match asks {
+                CalleeKind::Model => "Prompt",
+                CalleeKind::Tool => "Args",
+                CalleeKind::Span => "Input",
+            },
+            Self::Reply if asks == CalleeKind::Span => "Output",
             Self::Reply => "Reply",
             Self::Raw => "Raw",
             Self::Timing => "Timing",
@@ -209,6 +213,8 @@ pub enum CalleeKind {
     Model,
     /// A tool, with arguments.
     Tool,
+    /// Any other span of a program that is watched, with an input and an output.
+    Span,
 }
 
 /// The thing that is inspected.

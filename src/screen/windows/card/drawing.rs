@@ -520,7 +520,9 @@ fn handed_over(agents: &AgentsFold, agent: &AgentName) -> Option<String> {
     let from = hop.from.as_ref()?;
     Some(match hop.kind {
         HopKind::Consult => format!("{from}, which consults {agent}"),
-        HopKind::Handoff | HopKind::Start => format!("{from}, which hands over to {agent}"),
+        HopKind::Handoff | HopKind::Start | HopKind::Next => {
+            format!("{from}, which hands over to {agent}")
+        }
     })
 }
 

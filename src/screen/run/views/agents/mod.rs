@@ -358,8 +358,10 @@ fn add_figures(world: &World, team: &AgentsFold, closed: &RunClosed, text: &mut 
         true => format!(": {}", parts.join(", ")),
         false => String::new(),
     };
+    // In a program that is watched most turns follow others, and nobody hands over.
+    let label = if parts.is_empty() && world.observed().is_some() { "turns" } else { "hops" };
     if world.observed().is_none() || made > 0 {
-        text.field("hops", format!("{made}{parts}"));
+        text.field(label, format!("{made}{parts}"));
     }
     if counts.refused > 0 {
         let refused = format::count_noun(counts.refused, "handoff");

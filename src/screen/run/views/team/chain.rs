@@ -85,6 +85,7 @@ fn links(cx: &DrawContext, world: &World, team: &AgentsFold) -> Vec<ChainLink> {
         }
         let how = match hop.kind {
             HopKind::Start => String::new(),
+            HopKind::Next => ", ".to_owned(),
             HopKind::Handoff => passes.clone(),
             HopKind::Consult if group < links.len() => ", ".to_owned(),
             HopKind::Consult => consults.clone(),

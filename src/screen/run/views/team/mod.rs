@@ -363,6 +363,7 @@ fn add_hop(world: &World, at: usize, hop: &HopRow, text: &mut StyledText) {
         (_, HopKind::Start) => "starts with it",
         (_, HopKind::Handoff) => "hands over: control is passed",
         (_, HopKind::Consult) => "consults: control returns",
+        (_, HopKind::Next) => "follows, or works beside others",
     };
     text.field("how", how);
     let badge = |glyph, role| Badge::new(glyph, "", role);

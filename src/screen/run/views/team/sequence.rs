@@ -694,7 +694,7 @@ fn message(hop: &HopRow) -> (Cow<'_, str>, StyleRole) {
         }
         (_, HopKind::Start) => ("start".into(), StyleRole::Dim),
         (_, HopKind::Handoff) => ("without a message".into(), StyleRole::Dim),
-        (_, HopKind::Consult) => ("".into(), StyleRole::Dim),
+        (_, HopKind::Consult | HopKind::Next) => ("".into(), StyleRole::Dim),
     }
 }
 

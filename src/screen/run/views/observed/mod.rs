@@ -1,6 +1,8 @@
 //! The view of an observed run: the tree of its spans with a bar for each, what is known of the selected one or
 //! of all, then the diagram of its agents and the transcript, which all patterns of agents show.
 
+mod lanes;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,6 +12,7 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use self::lanes::ActorLanes;
 use super::agents::{add_outcome, transcript};
 use super::team::TeamView;
 use super::{PaneAt, PaneTitle, TrackRow, View, follow_note, pane_title};
@@ -18,6 +21,7 @@ use crate::log::event::{Elapsed, SpanId};
 use crate::log::facts::observed::{SpanEnd, SpanRole};
 use crate::log::world::available::Unavailable;
 use crate::log::world::observed::{Observed, ObservedSpan};
+use crate::log::world::turns::Shape;
 use crate::log::world::{RunState, World};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
@@ -40,6 +44,12 @@ use crate::words::styled::{StyleRole, StyledText};
 /// Rows above the spans: the column names.
 const HEAD: u16 = 1;
 
+/// Most lanes that take room from the tree of spans.
+const MAX_LANES: usize = 12;
+
+/// Rows of a page that the tree and the lanes do not have.
+const OTHER_ROWS: u16 = 18;
+
 /// Deepest level with an indentation of its own.
 const MAX_INDENT: u16 = 12;
 
@@ -57,6 +67,7 @@ pub struct ObservedView {
     /// The diagram and the transcript.
     team: TeamView,
     tree: RefCell<Arc<SpanTree>>,
+    lanes: RefCell<ActorLanes>,
 }
 
 /// The rows of the tree, as far as the log was read.
@@ -173,6 +184,18 @@ impl ObservedView {
         Arc::clone(&tree)
     }
 
+    /// Who works when; `None`: the diagram of handoffs says more.
+    fn shape(&self, run: &RunData) -> Option<Arc<Shape>> {
+        let world = run.shown();
+        let shape = self.lanes.borrow_mut().shape(world, world.observed()?);
+        (!shape.turns.is_empty() && !shape.is_of_handoffs()).then_some(shape)
+    }
+
+    /// The turn that the selected span is in.
+    fn turn(&self, shape: &Shape, run: &RunData) -> Option<usize> {
+        lanes::turn_of(shape, self.span, run.shown())
+    }
+
     fn cursor(&self, tree: &SpanTree) -> RowCursor {
         RowCursor { cursor: self.span.and_then(|span| tree.place(span)), top: self.top }
     }
@@ -232,7 +255,7 @@ impl ObservedView {
             Some(span) => {
                 let (from, _) = observed.times(span, world);
                 add_fields(&span.about, &mut text);
-                text.field("at", format::time_in_run(from.duration()));
+                text.field("at", format::time_in_run(world.progress.run_time(from)));
             }
             None => {
                 if self.shows_outcome(run) {
@@ -251,7 +274,7 @@ impl ObservedView {
 
 impl View for ObservedView {
     fn tabs(&self) -> [&'static str; 4] {
-        ["Spans", "Span", "Hops", "Transcript"]
+        ["Spans", "Span", "Lanes", "Transcript"]
     }
 
     fn titles(&self) -> [&'static str; 4] {
@@ -276,9 +299,14 @@ impl View for ObservedView {
             let width = (inner - first).saturating_sub(2);
             let lines = WrappedDocument { document: &document, width };
             let rows = self.tree(run).rows.len().min(usize::from(MAX_ROWS)) as u16;
+            let picture = HEAD + rows;
+            // The lanes are read beside the tree.
+            let lanes = self.shape(run).map(|shape| shape.lanes.len().min(MAX_LANES) as u16 + 3);
+            let left_for_tree =
+                |lanes: u16| page.height.saturating_sub(OTHER_ROWS + lanes).max(page.height / 3);
             EndedSize {
                 left: first,
-                picture: HEAD + rows,
+                picture: lanes.map_or(picture, |lanes| picture.min(left_for_tree(lanes))),
                 outcome: lines.rows_within(MAX_ROWS),
                 rows: u16::MAX,
             }
@@ -290,6 +318,14 @@ impl View for ObservedView {
         match (at.pane, rows_scrolled(action, at.area())) {
             (Pane::First, _) => self.move_among_spans(run, at, action),
             (Pane::Second, Some(by)) => self.scroll_text(run, at.area(), by),
+            (Pane::Third, _) if let Some(shape) = self.shape(run) => {
+                let (turn, area) = (self.turn(&shape, run), at.area().unwrap_or_default());
+                let moved = self.lanes.get_mut().after_action(&shape, turn, action, area);
+                if moved.is_some() {
+                    self.span = moved;
+                    self.scroll.reset();
+                }
+            }
             (Pane::Third, _) => {
                 let areas = at.areas.swapped(Pane::First, Pane::Third);
                 self.team.on_move(run, PaneAt { pane: Pane::First, areas: &areas }, action);
@@ -308,6 +344,10 @@ impl View for ObservedView {
                 self.select(&tree, cursor);
             }
             Pane::Second => self.scroll_text(run, at.area(), by),
+            Pane::Third if let Some(shape) = self.shape(run) => {
+                let turn = self.turn(&shape, run).and_then(|at| Some(shape.turns.get(at)?.lane));
+                self.lanes.get_mut().scroll(&shape, turn, by, at.area().unwrap_or_default());
+            }
             Pane::Third => {
                 let areas = at.areas.swapped(Pane::First, Pane::Third);
                 self.team.on_wheel(run, PaneAt { pane: Pane::First, areas: &areas }, by);
@@ -329,6 +369,16 @@ impl View for ObservedView {
                 if usize::from(nth) < window.len() {
                     let cursor = self.cursor(&tree);
                     self.select(&tree, cursor.select(place, tree.rows.len(), window.len().max(1)));
+                }
+            }
+            Pane::Third if let Some(shape) = self.shape(run) => {
+                let (Some(area), turn) = (at.area(), self.turn(&shape, run)) else { return };
+                let lane = turn.and_then(|at| Some(shape.turns.get(at)?.lane));
+                let axis = self.axis(run, run.shown().progress.at);
+                let lanes = self.lanes.get_mut();
+                if let Some(span) = lanes.at(&shape, lane, (col, row), (area, axis)) {
+                    self.span = Some(span);
+                    self.scroll.reset();
                 }
             }
             Pane::Third => {
@@ -394,6 +444,11 @@ impl View for ObservedView {
                 let text = self.document(data);
                 draw_scrolled(cx, text_area(area), &text, self.scroll, buf);
             }
+            Pane::Third if let Some(shape) = self.shape(data) => {
+                let selected = self.turn(&shape, data);
+                let shown = (data, selected, self.axis(data, data.drawn_to(cx.now)));
+                lanes::render(&self.lanes.borrow(), &shape, shown, cx, text_area(area), buf);
+            }
             Pane::Third => self.team.pane(data, Pane::First, cx, area, buf),
             Pane::Fourth => transcript::render(self.team.lower(), data, cx, area, buf),
             Pane::Events => {}
@@ -411,6 +466,11 @@ impl View for ObservedView {
             Pane::Second if self.shows_outcome(data) => {
                 let sign = cx.theme.run(data.shown());
                 PaneTitle::with_sign(("Outcome".to_owned(), Some(sign)))
+            }
+            Pane::Third if let Some(shape) = self.shape(data) => {
+                let turn = self.turn(&shape, data);
+                let aside = lanes::aside(&self.lanes.borrow(), &shape, turn, text_area(inside));
+                PaneTitle { aside, ..PaneTitle::plain("Lanes") }
             }
             Pane::Third => PaneTitle::plain("Hops"),
             Pane::Fourth => self.team.title(data, pane, cx, inside),
@@ -449,6 +509,13 @@ impl SpanColumns {
 }
 
 impl ObservedView {
+    /// The times at the ends of the axis.
+    fn axis(&self, data: &RunData, now: Elapsed) -> (Elapsed, Elapsed) {
+        let world = data.shown();
+        let (from, last) = world.observed().map(Observed::range).unwrap_or_default();
+        (from, if world.progress.is_live() { last.max(now) } else { last })
+    }
+
     fn render_spans(&self, data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         let world = data.shown();
         let Some(observed) = world.observed() else { return };
@@ -472,9 +539,7 @@ impl ObservedView {
         }
         let (window, _) = self.in_view(data, area);
         let now = data.drawn_to(cx.now);
-        let (from, last) = observed.range();
-        let until = if world.progress.is_live() { last.max(now) } else { last };
-        let axis = (from, until);
+        let axis = self.axis(data, now);
         let first = window.start;
         let selected = self.cursor(&tree).cursor;
         for nth in window {
@@ -498,12 +563,7 @@ impl ObservedView {
         (widths, axis, times): (&SpanColumns, (Elapsed, Elapsed), (Elapsed, Elapsed)),
     ) {
         let theme = cx.theme;
-        let (glyph, role) = match (span.end, world.progress.is_live()) {
-            (Some(SpanEnd::Done), _) => (Glyph::Done, StyleRole::Done),
-            (Some(SpanEnd::Failed), _) => (Glyph::Failed, StyleRole::Failed),
-            (Some(SpanEnd::Lost), _) | (None, false) => (Glyph::Off, StyleRole::Off),
-            (None, true) => (Glyph::Running, StyleRole::Running),
-        };
+        let (glyph, role) = state_role(span, world.progress.is_live());
         pen.glyph(glyph, theme.style(role)).space(1);
         let start = pen.x();
         pen.space(row.depth.min(MAX_INDENT).min(widths.name / 2));
@@ -522,7 +582,7 @@ impl ObservedView {
         pen.name(&name, room, theme.style(style));
         pen.advance_to(start + widths.name).space(1);
         if widths.bar > 0 {
-            bar(cx, pen, widths.bar, axis, times, role);
+            bar(cx, pen, widths.bar, axis, times, bar_role(span, role));
         }
         let took = match (span.end, span.about.took_us()) {
             (Some(_), Some(us)) => duration_text(Duration::from_micros(us)),
@@ -551,7 +611,7 @@ fn span_name(span: &ObservedSpan) -> (String, StyleRole) {
             Some(to) => (format!("to {to}"), StyleRole::Notice),
             None => (about.name.to_string(), StyleRole::Notice),
         },
-        SpanRole::Model => {
+        SpanRole::Model | SpanRole::Embedding => {
             match about.model.as_ref().filter(|model| !about.name.contains(&***model)) {
                 Some(model) => (format!("{} {model}", about.name), StyleRole::Text),
                 None => (about.name.to_string(), StyleRole::Text),
@@ -560,6 +620,38 @@ fn span_name(span: &ObservedSpan) -> (String, StyleRole) {
         SpanRole::Tool | SpanRole::Retriever => (format!("{}()", about.name), StyleRole::Text),
         SpanRole::Guardrail | SpanRole::Step => (about.name.to_string(), StyleRole::Dim),
     }
+}
+
+/// The sign of a span, and how it is painted.
+fn state_role(span: &ObservedSpan, is_live: bool) -> (Glyph, StyleRole) {
+    match (span.end, is_live) {
+        (Some(SpanEnd::Done), _) => (Glyph::Done, StyleRole::Done),
+        (Some(SpanEnd::Failed), _) => (Glyph::Failed, StyleRole::Failed),
+        (Some(SpanEnd::Interrupted), _) => (Glyph::Paused, StyleRole::NeedsYou),
+        (Some(SpanEnd::Tripped), _) => (Glyph::Alert, StyleRole::Notice),
+        (Some(SpanEnd::Lost), _) | (None, false) => (Glyph::Off, StyleRole::Off),
+        (None, true) => (Glyph::Running, StyleRole::Running),
+    }
+}
+
+/// How the bar of a span is painted: one that is well, by what it is.
+fn bar_role(span: &ObservedSpan, role: StyleRole) -> StyleRole {
+    match (span.about.role, role) {
+        (SpanRole::Model | SpanRole::Embedding, StyleRole::Done) => StyleRole::Bar,
+        (SpanRole::Tool | SpanRole::Retriever, StyleRole::Done) => StyleRole::Flag,
+        (_, role) => role,
+    }
+}
+
+/// The cells of an axis of this width that lie between two times: at least one.
+fn cells(width: u16, axis: (Elapsed, Elapsed), times: (Elapsed, Elapsed)) -> (u16, u16) {
+    let all = axis.1.since(axis.0).max(Duration::from_micros(1)).as_micros();
+    let cell = |at: Elapsed| {
+        let part = at.since(axis.0).as_micros() * u128::from(width) / all;
+        u16::try_from(part).unwrap_or(u16::MAX).min(width)
+    };
+    let from = cell(times.0).min(width.saturating_sub(1));
+    (from, cell(times.1).max(from + 1))
 }
 
 /// The part of the time axis that a span took, at least one cell.
@@ -571,13 +663,7 @@ fn bar(
     times: (Elapsed, Elapsed),
     role: StyleRole,
 ) {
-    let all = axis.1.since(axis.0).max(Duration::from_micros(1)).as_micros();
-    let cell = |at: Elapsed| {
-        let part = at.since(axis.0).as_micros() * u128::from(width) / all;
-        u16::try_from(part).unwrap_or(u16::MAX).min(width)
-    };
-    let from = cell(times.0).min(width - 1);
-    let until = cell(times.1).max(from + 1);
+    let (from, until) = cells(width, axis, times);
     let end = pen.x() + width;
     pen.space(from).glyphs(Glyph::BarFull, until - from, cx.theme.style(role)).advance_to(end);
 }
@@ -610,7 +696,7 @@ mod tests {
     proptest! {
         #[test]
         fn added_spans_make_same_tree(steps in proptest::collection::vec((step(), any::<bool>()), 0..60)) {
-            let head = include_str!("../../../../tests/vectors/watch/langgraph_desk.jsonl");
+            let head = include_str!("../../../../../tests/vectors/watch/langgraph_desk.jsonl");
             let head = Event::from_line(head.lines().next().expect("a head")).expect("an event");
             let (mut world, mut folded) = (World::new(), BTreeSet::new());
             world.apply(&head);

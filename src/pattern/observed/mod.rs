@@ -1,0 +1,556 @@
+//! An observed run: what another program reports becomes the facts of a log. Spans come in any order: a parent
+//! that only its children have named is open until it is reported.
+
+mod conversations;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use self::conversations::Conversations;
+use crate::base::name::ToolName;
+use crate::log::event::{
+    CallStarted, ChatMessage, EventKind, MessageRole, Purpose, Reply, RunId, SpanId, StopReason,
+};
+use crate::log::facts::observed::{
+    ObservedFact, PartEnded, SPANS_MISSING, SpanAbout, SpanEnd, SpanRole, TEXTS_MISSING,
+    TextStream, TraceAbout,
+};
+use crate::run::RunContext;
+use crate::scenario::Scenario;
+use crate::scenario::patterns::observed;
+use crate::scenario::patterns::observed::ObservedSpec;
+use crate::scenario::spec::Price;
+use crate::scenario::spec::script::ReplyEnd;
+use crate::scenario::spec::tool::ToolOffer;
+
+/// What is observed of a program that is watched.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Observation {
+    /// A span began. `parent`: the id of the span around it; empty: the run.
+    Opened { parent: Arc<str>, about: SpanAbout, call: Option<Box<ReportedCall>> },
+    /// A span ended, whether or not its start was reported.
+    Closed { parent: Arc<str>, end: SpanEnd, about: SpanAbout, call: Option<Box<ReportedCall>> },
+    /// A line of the output (`span` is empty), or a log record.
+    Text { span: Arc<str>, stream: TextStream, text: Arc<str> },
+    /// What happened in a span; `span` is empty: in the run.
+    Note { span: Arc<str>, text: Arc<str> },
+    /// Something that the operator should know of the receiver.
+    Warning(String),
+    /// The test or the cell of the program that makes the trace.
+    Part(Arc<str>),
+    /// That part has ended; with the error if it has failed.
+    PartEnded(Arc<str>, Option<Arc<str>>),
+    /// The runs before and after this one in its thread.
+    Neighbour { after: Option<RunId>, before: Option<RunId> },
+    /// Nothing more comes for the run.
+    Over(ObservedEnd),
+}
+
+/// The call of a model, as far as its span tells of it. Texts are at most 32 KiB long.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReportedCall {
+    /// The messages of the prompt.
+    pub messages: Vec<ChatMessage>,
+    /// The tools that the model is offered.
+    pub tools: Vec<ToolOffer>,
+    pub reply: Option<ChatMessage>,
+    /// Why the reply ended, in the words of the provider.
+    pub finish: Option<Arc<str>>,
+}
+
+impl ReportedCall {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.reply.is_none()
+    }
+}
+
+/// How an observed run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObservedEnd {
+    Spans,
+    /// The program has ended, with this exit code.
+    Program(i32),
+}
+
+/// Sends what happens in the program; it may wait for the run to read it.
+pub type ObservationSender = mpsc::Sender<Observation>;
+
+/// Observations that the run has not read yet: more make the sender wait.
+const QUEUED: usize = 1_024;
+
+/// The price of a model with this name; `None`: it is not known.
+pub type PriceOf = Arc<dyn Fn(&str) -> Option<Price> + Send + Sync>;
+
+/// What a run reads.
+struct Source {
+    observed: mpsc::Receiver<Observation>,
+    price_of: PriceOf,
+}
+
+/// The scenario of one observed run of a program, and the sender of its observations. `name`: of the program, for
+/// lists; `command`: the program and its arguments, empty if it was not started here; `price_of`: the prices of its
+/// models.
+pub fn scenario(
+    name: &str,
+    command: Vec<String>,
+    price_of: PriceOf,
+) -> Option<(Scenario, ObservationSender)> {
+    let (sender, observed) = mpsc::channel::<Observation>(QUEUED);
+    let source = Box::new(Source { observed, price_of });
+    Some((observed::scenario(name, command, source)?, sender))
+}
+
+/// Most spans of a run; more are counted. The dashboard needs about 1 KiB for each.
+pub const MAX_SPANS: usize = 200_000;
+
+/// Most lines of output, log records and notes of a run; more are counted.
+const MAX_TEXTS: u64 = MAX_SPANS as u64;
+
+/// Reads what is observed of the program until it is over.
+///
+/// # Errors
+/// The program, or its outermost span, failed.
+pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason> {
+    let source = spec.source().and_then(|it| it.downcast::<Source>().ok());
+    let Some(mut source) = source else { return Err(StopReason::InternalError) };
+    cx.set_phase("program".to_owned());
+    let mut run = ObservedRun::new(cx, source.price_of);
+    let end = loop {
+        // A reader of the log, or the store, may be behind.
+        if !cx.bus().is_within_limits() {
+            cx.bus().wait_for_room().await;
+        }
+        match source.observed.recv().await {
+            Some(Observation::Over(end)) => break end,
+            Some(observed) => run.receive(observed),
+            // The receiver has ended.
+            None => break ObservedEnd::Spans,
+        }
+    };
+    run.end(end)
+}
+
+/// A span whose id is known.
+struct KnownSpan {
+    id: SpanId,
+    /// The place of the span around it; `None`: it is in the run.
+    parent: Option<usize>,
+    /// Whether only its children have named it.
+    is_named_only: bool,
+    is_open: bool,
+    /// The model, of a call of one.
+    model: Option<Arc<str>>,
+    /// The call of a model in the log.
+    call: Option<SpanId>,
+    /// What is counted at it.
+    counted: Counted,
+    /// What is counted at spans inside it.
+    inside: Counted,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    /// The call of a model.
+    call: bool,
+    tokens: bool,
+}
+
+struct ObservedRun<'a> {
+    cx: &'a RunContext,
+    price_of: PriceOf,
+    spans: Vec<KnownSpan>,
+    places: HashMap<Arc<str>, usize>,
+    conversations: Conversations,
+    /// Spans beyond the limit.
+    left_out: u64,
+    /// Lines, records and notes, also those beyond the limit.
+    texts: u64,
+    /// The outermost span that ended last: its output is the answer.
+    root: Option<(SpanEnd, Arc<SpanAbout>)>,
+    /// The last reply of a model: the answer where the outermost span has no output.
+    last_reply: Option<Arc<str>>,
+    /// What the first call of a model was asked: the run is about it, if its outermost span says nothing.
+    first_asked: Option<Arc<str>>,
+    /// What the run is about, as far as it was said.
+    named: TraceAbout,
+    /// The first and the last time of its spans.
+    range_us: Option<(u64, u64)>,
+    has_tripped: bool,
+    has_interrupted: bool,
+    has_failed_part: bool,
+}
+
+/// Deepest spans that are followed to the outermost one.
+const MAX_DEPTH: usize = 64;
+
+impl<'a> ObservedRun<'a> {
+    fn new(cx: &'a RunContext, price_of: PriceOf) -> Self {
+        Self {
+            cx,
+            price_of,
+            spans: Vec::new(),
+            places: HashMap::new(),
+            conversations: Conversations::default(),
+            left_out: 0,
+            texts: 0,
+            root: None,
+            last_reply: None,
+            first_asked: None,
+            named: TraceAbout::default(),
+            range_us: None,
+            has_tripped: false,
+            has_interrupted: false,
+            has_failed_part: false,
+        }
+    }
+
+    fn receive(&mut self, observed: Observation) {
+        match observed {
+            Observation::Opened { parent, about, call } => {
+                self.see(parent.is_empty(), &about);
+                let place = self.open(&parent, about, false);
+                if let (Some(place), Some(call)) = (place, call) {
+                    self.start_call(place, &call);
+                }
+            }
+            Observation::Closed { parent, end, about, call } => {
+                self.close(&parent, end, about, call.as_deref());
+            }
+            Observation::Text { span, stream, text } => {
+                self.add_text(&span, ObservedFact::Text { stream, text });
+            }
+            Observation::Note { span, text } => self.add_text(&span, ObservedFact::Note { text }),
+            Observation::Warning(text) => {
+                self.cx.publish(SpanId::RUN, EventKind::Warning { text });
+            }
+            Observation::Part(part) => {
+                self.name(TraceAbout { part: Some(part), ..TraceAbout::default() });
+            }
+            Observation::PartEnded(part, error) => {
+                self.has_failed_part |= error.is_some();
+                let exit_code = i32::from(error.is_some());
+                let part = Some(Arc::new(PartEnded { part, error }));
+                self.cx.publish(SpanId::RUN, ObservedFact::Ended { exit_code, part });
+            }
+            Observation::Neighbour { after, before } => {
+                self.name(TraceAbout { after, before, ..TraceAbout::default() });
+            }
+            Observation::Over(_) => {}
+        }
+    }
+
+    /// Says what the run is about, if that is new.
+    fn name(&mut self, later: TraceAbout) {
+        let known = self.named.clone();
+        let about = TraceAbout {
+            part: known.part.or(later.part),
+            input: known.input.or(later.input),
+            thread: known.thread.or(later.thread),
+            after: known.after.or(later.after),
+            before: known.before.or(later.before),
+        };
+        if about != self.named {
+            self.named = about.clone();
+            self.cx.publish(SpanId::RUN, ObservedFact::Named { about: Arc::new(about) });
+        }
+    }
+
+    /// Takes the times of a span, and what an outermost one says of the run.
+    fn see(&mut self, is_outermost: bool, about: &SpanAbout) {
+        let [from, until] = [about.from_us, about.until_us].map(|time| time.map(|at| (at, at)));
+        for (from, until) in [from, until].into_iter().flatten() {
+            let known = self.range_us.unwrap_or((from, until));
+            self.range_us = Some((known.0.min(from), known.1.max(until)));
+        }
+        let input = about.input.as_ref().filter(|_| is_outermost && self.named.input.is_none());
+        let thread = about.thread.as_ref().filter(|_| self.named.thread.is_none());
+        if input.is_some() || thread.is_some() {
+            let (input, thread) = (input.cloned(), thread.cloned());
+            self.name(TraceAbout { input, thread, ..TraceAbout::default() });
+        }
+    }
+
+    fn add_text(&mut self, span: &str, fact: ObservedFact) {
+        self.texts += 1;
+        if self.texts <= MAX_TEXTS {
+            let place = self.places.get(span).copied();
+            self.cx.publish(self.id_at(place), fact);
+        }
+    }
+
+    /// The span at this place; the run, if there is none.
+    fn id_at(&self, place: Option<usize>) -> SpanId {
+        place.and_then(|place| self.spans.get(place)).map_or(SpanId::RUN, |known| known.id)
+    }
+
+    /// The place of the parent with this id, which is opened if it was never reported; `None`: the run.
+    fn parent_of(&mut self, id: &Arc<str>, of: &SpanAbout) -> Option<usize> {
+        if id.is_empty() || *id == of.id {
+            return None;
+        }
+        if let Some(place) = self.places.get(id) {
+            return Some(*place);
+        }
+        if self.spans.len() >= MAX_SPANS {
+            return None;
+        }
+        let about = SpanAbout { id: Arc::clone(id), from_us: of.from_us, ..SpanAbout::default() };
+        Some(self.add(None, about, (true, false)))
+    }
+
+    fn add(
+        &mut self,
+        parent: Option<usize>,
+        about: SpanAbout,
+        (is_named_only, at_end): (bool, bool),
+    ) -> usize {
+        let (key, model, about) = (Arc::clone(&about.id), about.model.clone(), Arc::new(about));
+        let fact = ObservedFact::Opened { parent: self.id_at(parent), at_end, about };
+        let id = self.cx.open_span(fact);
+        let (place, counted) = (self.spans.len(), Counted::default());
+        self.places.insert(key, place);
+        self.spans.push(KnownSpan {
+            id,
+            parent,
+            is_named_only,
+            is_open: true,
+            model,
+            call: None,
+            counted,
+            inside: counted,
+        });
+        place
+    }
+
+    /// Opens a span, or adds to an open one; its place. `None`: there are too many.
+    fn open(&mut self, parent: &Arc<str>, about: SpanAbout, at_end: bool) -> Option<usize> {
+        if let Some(place) = self.places.get(&about.id).copied() {
+            let known = self.spans.get(place)?;
+            let (id, was_named_only) = (known.id, known.is_named_only);
+            if !known.is_open {
+                return Some(place);
+            }
+            let parent = self.parent_of(parent, &about);
+            let around = self.id_at(parent);
+            let known = self.spans.get_mut(place)?;
+            if was_named_only || known.parent != parent {
+                (known.is_named_only, known.parent) = (false, parent);
+                let about = Arc::new(about);
+                self.cx.publish(id, ObservedFact::Opened { parent: around, at_end, about });
+            }
+            return Some(place);
+        }
+        if self.spans.len() >= MAX_SPANS {
+            if self.left_out == 0 {
+                let text = format!(
+                    "{SPANS_MISSING}the limit of {MAX_SPANS} spans is reached: later ones are only counted"
+                );
+                self.cx.publish(SpanId::RUN, EventKind::Warning { text });
+            }
+            self.left_out += 1;
+            return None;
+        }
+        let parent = self.parent_of(parent, &about);
+        Some(self.add(parent, about, (false, at_end)))
+    }
+
+    /// Starts the call of a model in its span, once it is known what it asks.
+    fn start_call(&mut self, place: usize, call: &ReportedCall) -> Option<SpanId> {
+        if self.first_asked.is_none() {
+            let asked = call.messages.iter().rev().find(|it| it.role == MessageRole::User);
+            self.first_asked = asked.map(|message| Arc::clone(&message.content));
+        }
+        let known = self.spans.get_mut(place)?;
+        let (parent, model) = (known.id, known.model.clone());
+        if known.call.is_none() && !call.is_empty() {
+            let mut left_out = 0;
+            let id = self.conversations.start(call, |prompt| {
+                left_out = prompt.left_out;
+                let tool = ToolName::from("llm");
+                let (purpose, args, repeat) = (Purpose::Watched, None, 0);
+                self.cx.open_span(EventKind::CallStarted(Box::new(CallStarted {
+                    parent,
+                    tool,
+                    purpose,
+                    prompt,
+                    args,
+                    model,
+                    repeat,
+                })))
+            });
+            known.call = Some(id);
+            if left_out > 0 {
+                let most = conversations::MAX_CALL >> 10;
+                let text = format!(
+                    "{left_out} messages of the prompt are left out: a call keeps {most} KiB"
+                );
+                self.cx.publish(parent, ObservedFact::Note { text: text.into() });
+            }
+        }
+        known.call
+    }
+
+    /// Ends the call of a model, whose span ends.
+    fn end_call(
+        &mut self,
+        place: usize,
+        end: SpanEnd,
+        about: &SpanAbout,
+        call: Option<&ReportedCall>,
+    ) {
+        let started = call.and_then(|call| self.start_call(place, call));
+        let known = self.spans.get(place).and_then(|known| known.call);
+        let Some(id) = started.or(known) else { return };
+        let reason = match end {
+            SpanEnd::Done | SpanEnd::Interrupted | SpanEnd::Tripped => {
+                let reply = call.and_then(|call| call.reply.as_ref());
+                let (text, calls) = match reply {
+                    Some(reply) => (Arc::clone(&reply.content), Arc::clone(&reply.tool_calls)),
+                    None => (about.output.clone().unwrap_or_default(), Arc::default()),
+                };
+                reply.inspect(|reply| self.conversations.reply(id, reply));
+                let finish = call.and_then(|call| call.finish.clone());
+                let (usage, cost_usd) = (about.usage(), about.cost_usd);
+                let reply = Reply {
+                    tool_calls: calls,
+                    usage,
+                    cost_usd,
+                    model: about.model.clone(),
+                    finish,
+                    ..Reply::from_agent_text(text)
+                };
+                self.cx.publish(id, EventKind::AttemptAnswered(Arc::new(reply)));
+                return;
+            }
+            SpanEnd::Failed => StopReason::SpanFailed,
+            SpanEnd::Lost => StopReason::Cancelled,
+        };
+        self.cx.publish(id, EventKind::CallFailed { attempts: 0, reason });
+    }
+
+    fn close(
+        &mut self,
+        parent: &Arc<str>,
+        end: SpanEnd,
+        mut about: SpanAbout,
+        call: Option<&ReportedCall>,
+    ) {
+        self.see(parent.is_empty(), &about);
+        self.has_tripped |= end == SpanEnd::Tripped;
+        self.has_interrupted |= end == SpanEnd::Interrupted;
+        if parent.is_empty() && self.named.input.is_none() {
+            let input = self.first_asked.take();
+            self.name(TraceAbout { input, ..TraceAbout::default() });
+        }
+        let start = SpanAbout { output: None, error: None, until_us: None, ..about.clone() };
+        let Some(place) = self.open(parent, start, true) else { return };
+        let Some(known) = self.spans.get_mut(place).filter(|known| known.is_open) else { return };
+        known.is_open = false;
+        let (id, around) = (known.id, known.parent);
+        if let (Some(usage), None) = (about.usage(), about.cost_usd) {
+            let model = about.model.as_ref().or(known.model.as_ref());
+            let asked = about.asked_model.as_ref();
+            let price =
+                [model, asked].into_iter().flatten().find_map(|model| (self.price_of)(model));
+            about.cost_usd = price.map(|price| price.cost(&usage));
+        }
+        if about.role == SpanRole::Model && about.output.is_some() {
+            self.last_reply.clone_from(&about.output);
+        }
+        let [repeats_call, repeats_tokens] = self.count(place, &about);
+        let about = Arc::new(about);
+        // A parent of another program is named, and never reported.
+        let is_unreported =
+            around.and_then(|at| self.spans.get(at)).is_some_and(|it| it.is_named_only);
+        if around.is_none() || is_unreported {
+            self.root = Some((end, Arc::clone(&about)));
+        }
+        self.end_call(place, end, &about, call);
+        self.cx.publish(id, ObservedFact::Closed { end, repeats_call, repeats_tokens, about });
+    }
+
+    /// Counts a span that ends: its call and its tokens count once, at the innermost spans that report them.
+    /// Returns whether they are counted elsewhere: inside it, or around it if that has ended first.
+    fn count(&mut self, place: usize, about: &SpanAbout) -> [bool; 2] {
+        let is_call = about.role == SpanRole::Model;
+        let has_tokens = about.tokens_in.is_some() || about.cost_usd.is_some();
+        let Some(known) = self.spans.get(place) else { return [false; 2] };
+        let (inside, mut around) = (known.inside, Counted::default());
+        let mut at = known.parent;
+        for _ in 0..MAX_DEPTH {
+            let Some(outer) = at.and_then(|at| self.spans.get_mut(at)) else { break };
+            around.call |= outer.counted.call;
+            around.tokens |= outer.counted.tokens;
+            outer.inside.call |= is_call;
+            outer.inside.tokens |= has_tokens;
+            at = outer.parent;
+        }
+        let repeats_call = is_call && (inside.call || around.call);
+        let repeats_tokens = has_tokens && (inside.tokens || around.tokens);
+        if let Some(known) = self.spans.get_mut(place) {
+            known.counted.call = is_call && !repeats_call;
+            known.counted.tokens = has_tokens && !repeats_tokens;
+        }
+        [repeats_call, repeats_tokens]
+    }
+
+    fn end(mut self, end: ObservedEnd) -> Result<(), StopReason> {
+        // Children first.
+        for place in (0..self.spans.len()).rev() {
+            let Some(id) = self.spans.get(place).filter(|it| it.is_open).map(|it| it.id) else {
+                continue;
+            };
+            let about = Arc::<SpanAbout>::default();
+            self.end_call(place, SpanEnd::Lost, &about, None);
+            let (repeats_call, repeats_tokens) = (false, false);
+            let lost =
+                ObservedFact::Closed { end: SpanEnd::Lost, repeats_call, repeats_tokens, about };
+            self.cx.publish(id, lost);
+        }
+        let left_out = [
+            (self.left_out, SPANS_MISSING, format!("spans beyond {MAX_SPANS}")),
+            (
+                self.texts.saturating_sub(MAX_TEXTS),
+                TEXTS_MISSING,
+                format!("lines and notes beyond {MAX_TEXTS}"),
+            ),
+        ];
+        for (count, missing, what) in left_out.into_iter().filter(|(count, ..)| *count > 0) {
+            let text = format!("{missing}{count} {what} are left out");
+            self.cx.publish(SpanId::RUN, EventKind::Warning { text });
+        }
+        if let Some((from, until)) = self.range_us {
+            self.cx.set_elapsed(Duration::from_micros(until.saturating_sub(from)));
+        }
+        let root = self.root.take();
+        let answer = root.as_ref().and_then(|(_, about)| about.output.clone()).or(self.last_reply);
+        if let Some(answer) = answer {
+            let end = ReplyEnd::default();
+            self.cx.publish(SpanId::RUN, EventKind::AnswerComposed { text: answer, by: None, end });
+        }
+        let has_failed = match end {
+            ObservedEnd::Program(exit_code) => {
+                let ended = ObservedFact::Ended { exit_code, part: None };
+                self.cx.publish(SpanId::RUN, ended);
+                exit_code != 0
+            }
+            ObservedEnd::Spans => false,
+        };
+        // A trace has a result of its own: how the program ended is another thing.
+        match root.map(|(end, _)| end) {
+            _ if self.has_tripped => Err(StopReason::GuardrailTripped),
+            Some(SpanEnd::Failed) => Err(StopReason::SpanFailed),
+            Some(_) if self.has_interrupted => Err(StopReason::WaitsForInput),
+            Some(SpanEnd::Done) if self.has_failed_part => Err(StopReason::ProgramFailed),
+            Some(SpanEnd::Done) => Ok(()),
+            _ if has_failed || self.has_failed_part => Err(StopReason::ProgramFailed),
+            _ if self.spans.is_empty() => Err(StopReason::NothingReported),
+            _ => Ok(()),
+        }
+    }
+}
