@@ -135,7 +135,7 @@ def openai_agents(module):
         role, to, answer, output = roles.get(data.type, "step"), get("to_agent"), get("response"), get("output")
         agent = get("name") if role == "agent" else get("agent_name") or get("from_agent") or above.get(parent)
         model = get("model") or getattr(answer, "model", None)
-        name = f"turn {get('turn')}" if data.type == "turn" else get("name") or model or data.type
+        name = {"turn": f"turn {get('turn')}", "task": "run"}.get(data.type) or get("name") or model or data.type
         if role == "guardrail" and event == "end":
             output = {"triggered": get("triggered")}
         if error:
@@ -211,6 +211,20 @@ def crewai(module):
             record.update(input=None, output=None, messages=None, reply=None, tools=None)
     after(module.CrewAIEventsBus, "emit", listen)
 
+def langchain(module):
+    """LangChain: sends what a streamed reply has so far. Its tracer reports all else, at the end of the reply."""
+    said = {}  # The text so far and the time of the last report, by run.
+    def listen(tracer, token="", *_, chunk=None, run_id=None, **__):
+        key, token = str(run_id), token if isinstance(token, str) else getattr(chunk, "text", "") or ""
+        run, (known, last) = tracer.run_map[key], said.get(key, ("", 0))
+        known, now = known + token[:TEXT - len(known)], time.monotonic()
+        if now - last > PAUSE * 2 and known:
+            put(event="partial", trace=str(run.trace_id), id=key, output=text(known))
+            last = now
+        said[key] = known, last
+        said.pop(next(iter(said)), None) if len(said) > 200 else None
+    after(module.LangChainTracer, "on_llm_new_token", listen)
+
 def otel(module):
     """OpenTelemetry: one more span processor in each provider, since OTLP reports ends only."""
     def exports(thing, depth=8):
@@ -249,7 +263,7 @@ def otel(module):
     after(module.TracerProvider, "__init__", lambda provider, *_, **__: provider.add_span_processor(Tap(provider)))
 
 def pytest(module):
-    """pytest: which test runs, so that its traces have its name and its result."""
+    """pytest: reports the start and the end of each test, which gives its traces a name and a result."""
     original = module.runtestprotocol
     @functools.wraps(original)
     def both(item, *args, **kwargs):
@@ -266,7 +280,7 @@ def pytest(module):
     module.runtestprotocol = both
 
 def notebook(module):
-    """IPython and Jupyter: which cell runs."""
+    """IPython and Jupyter: reports the start and the end of each cell."""
     def listen(shell, *_, **__):
         last = []
         def name(): return f"cell {shell.execution_count}"
@@ -280,7 +294,7 @@ def notebook(module):
     after(module.InteractiveShell, "__init__", listen)
 
 def own_provider(trace):
-    """OpenTelemetry: a provider of our own for frameworks of agents, while the program has set none."""
+    """OpenTelemetry: gives frameworks of agents a provider while the program has set none."""
     agents = re.compile("gcp.vertex.agent|google.adk|agent_framework|strands|pydantic-ai|autogen|semantic_kernel")
     from_program, made, was = trace.ProxyTracer._tracer.fget, {}, {}
     def own(name):
@@ -292,10 +306,10 @@ def own_provider(trace):
                     from opentelemetry.sdk.trace import TracerProvider
                     made[None] = TracerProvider()
             return made[None] and (made.get(name) or made.setdefault(name, made[None].get_tracer(name)))
-    def tracer(proxy):  # Chooses at each span, so that a provider the program sets later wins.
+    def tracer(proxy):  # Checked at each span: the program may set a provider later.
         name = getattr(proxy, "_instrumenting_module_name", None) or ""
         mine = None if trace._TRACER_PROVIDER or not agents.match(name) else quiet(own)(name)
-        if name.startswith("agent_framework"):  # Its texts are for the receiver alone.
+        if name.startswith("agent_framework"):  # Records texts while only the receiver gets its spans.
             settings = sys.modules["agent_framework.observability"].OBSERVABILITY_SETTINGS
             was.setdefault("texts", settings.enable_sensitive_data)
             settings.enable_sensitive_data = bool(mine) or was["texts"]
@@ -303,7 +317,7 @@ def own_provider(trace):
     trace.ProxyTracer._tracer = property(tracer)
 
 def adk(module):
-    """Google ADK: the texts of its calls, as long as nobody but the receiver gets them."""
+    """Google ADK: records the texts of calls while only the receiver gets its spans."""
     def unless_set(original, value):
         def read():
             trace = sys.modules.get("opentelemetry.trace")
@@ -320,6 +334,7 @@ def pydantic_ai(module):
 actions = {
     "agents.tracing.provider": openai_agents, "agents.tracing.setup": openai_agents, "opentelemetry.sdk.trace": otel, "opentelemetry.trace": own_provider,
     "crewai.events.event_bus": crewai, "crewai.utilities.events.crewai_event_bus": crewai, "pydantic_ai": pydantic_ai,
+    "langchain_core.tracers.langchain": langchain,
     "google.adk.telemetry.context": adk, "_pytest.runner": pytest, "IPython.core.interactiveshell": notebook,
     "multiprocessing.util": lambda util: util.register_after_fork(
         sender, lambda tap: util.Finalize(None, tap.flush, exitpriority=-100))}
@@ -341,7 +356,7 @@ class Finder:
         return spec
 
 def stay_first(call):
-    """The function of os that executes another program, with this folder in front again: launchers put theirs there."""
+    """An exec function of os that first puts this folder in front of PYTHONPATH: launchers put their own there."""
     def execute(path, args, *env):
         quiet(put_first)(env[0] if env else os.environ)
         return call(path, args, *env)

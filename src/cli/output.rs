@@ -107,7 +107,7 @@ impl<W: Write> RunWriter<W> {
         }
     }
 
-    /// Writes the outcomes of the runs of one program as one JSON value: of several a list.
+    /// Writes the outcomes of a program's runs as one JSON value: an object for one run, a list for several.
     ///
     /// # Errors
     /// As [`event`](Self::event).

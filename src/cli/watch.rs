@@ -39,9 +39,7 @@ use crate::pattern::observed::PriceOf;
 use crate::scenario::Scenario;
 use crate::screen::theme::Theme;
 use crate::terminal::screen_guard;
-use crate::watch::child::{
-    OutputSink, ProgramSignals, RunningProgram, WatchedProgram, write_input, write_tap,
-};
+use crate::watch::child::{OutputSink, ProgramSignals, RunningProgram, WatchedProgram, write_tap};
 use crate::watch::hub::{Hub, HubInput, HubReport, StartRun};
 use crate::watch::{ReceiverAddress, TOKEN_HEADER, serve};
 use crate::words::format::count_noun;
@@ -128,12 +126,20 @@ impl WatchArgs {
         self.name.clone().unwrap_or_else(|| program_name(&self.command))
     }
 
+    /// `is_apart`: from the terminal, which the dashboard has.
     fn program(&self, is_apart: bool) -> WatchedProgram {
+        let errors = streams::stderr_is_terminal();
+        // With a format its output is on standard error, too.
+        let output = match self.format {
+            None => streams::stdout_is_terminal(),
+            Some(_) => errors,
+        };
         WatchedProgram {
             command: self.command.clone(),
             has_tap: !self.no_tap,
             has_langsmith: !self.no_langsmith,
             is_apart,
+            on_terminal: [output, errors],
         }
     }
 }
@@ -306,7 +312,7 @@ impl Watching {
         hub.wait_for_trace().await;
         let (input, lines) = mpsc::unbounded_channel();
         if let Some(stdin) = stdin {
-            tokio::spawn(write_input(stdin, lines));
+            tokio::spawn(stdin.write(lines));
         }
         let signals = running.signals();
         let ended = tokio::spawn(async move {
@@ -507,7 +513,7 @@ struct HeadlessRuns {
     engine: Arc<Engine>,
     writer: Option<SharedWriter>,
     format: Option<RunFormat>,
-    /// Each returns the outcome that is to be printed at the end, if any.
+    /// Each returns the outcome if it is printed at the end.
     followers: Arc<Mutex<Vec<JoinHandle<Option<Outcome>>>>>,
     #[cfg(unix)]
     _server: Option<crate::host::peers::PeerServer>,
@@ -602,8 +608,8 @@ pub fn report_notes(report: &HubReport) -> Vec<String> {
     notes
 }
 
-/// Prints the events of a run, or its warnings and its summary. Returns the outcome of one whose outcome comes after all
-/// others.
+/// Prints the events of a run, or its warnings and its summary. Returns the outcome if it is printed at the end, with
+/// those of the other runs.
 async fn follow(
     run: RunHandle,
     writer: Option<SharedWriter>,

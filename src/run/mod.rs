@@ -325,12 +325,12 @@ impl RunContext {
         self.bus.open(kind)
     }
 
-    /// Sets how long the run has taken, where that is not the time of its clock: that of the program that it shows.
+    /// Sets the duration of the run, where its own clock does not measure it: a watched program has another clock.
     pub fn set_elapsed(&self, elapsed: Duration) {
         let _ = self.elapsed.set(elapsed);
     }
 
-    /// The time that [`set_elapsed`](Self::set_elapsed) has set.
+    /// The duration that [`set_elapsed`](Self::set_elapsed) has set.
     pub(crate) fn elapsed(&self) -> Option<Duration> {
         self.elapsed.get().copied()
     }

@@ -120,7 +120,7 @@ pub fn visible_hints(state: &AppState, ascii: bool) -> Vec<KeyHint> {
             Context::CardLine | Context::CardText => "back",
             Context::Card if card_is_in_between(state) => "back",
             Context::Comparison if shows_in_full(state) => "list",
-            Context::Message if keeps_draft(state) => "keep the draft",
+            Context::Message | Context::ProgramLine if keeps_draft(state) => "keep the draft",
             _ => "close",
         };
         offers.push(KeyHint { keys: vec![("Esc".to_owned(), Action::Cancel)], word, rank: 1 });

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use Context::{
     Card, CardLine, CardText, Commands, Comparison, Confirm, Faults, Filter, Flags, Form, FormText,
-    Help, Home, Inbox, Inspector, Members, Message, Models, Run, Templates,
+    Help, Home, Inbox, Inspector, Members, Message, Models, ProgramLine, Run, Templates,
 };
 
 use super::action::Action;
@@ -25,6 +25,8 @@ pub enum Context {
     Faults,
     Members,
     Message,
+    /// A line for the input of a watched program.
+    ProgramLine,
     Inbox,
     /// The card of a question, with the focus outside its fields.
     Card,
@@ -46,7 +48,7 @@ pub enum Context {
 
 worded! { Context + ALL {
     Home = "home", Run = "run", Inspector = "inspector", Flags = "flags", Faults = "faults",
-    Members = "members", Message = "next message", Inbox = "inbox", Card = "card",
+    Members = "members", Message = "next message", ProgramLine = "line for a program", Inbox = "inbox", Card = "card",
     CardLine = "field of a card", CardText = "text of a card", Form = "launch form",
     FormText = "text of the launch form", Models = "list of models", Filter = "filter",
     Templates = "list of templates", Comparison = "comparison", Help = "help",
@@ -69,6 +71,7 @@ impl Context {
                 | Self::Help
                 | Self::Commands
                 | Self::Message
+                | Self::ProgramLine
                 | Self::CardLine
                 | Self::CardText
         )
@@ -137,8 +140,21 @@ const LISTS: &[Context] = &[
     Help, Commands, Confirm,
 ];
 const HELPED: &[Context] = &[
-    Home, Run, Inspector, Flags, Faults, Members, Message, Inbox, Card, CardLine, CardText, Form,
-    Templates, Comparison,
+    Home,
+    Run,
+    Inspector,
+    Flags,
+    Faults,
+    Members,
+    Message,
+    ProgramLine,
+    Inbox,
+    Card,
+    CardLine,
+    CardText,
+    Form,
+    Templates,
+    Comparison,
 ];
 const COMMANDED: &[Context] =
     &[Home, Run, Inspector, Flags, Faults, Members, Form, Templates, Comparison];
@@ -193,14 +209,14 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run], &[c('!')], Action::Faults, "faults", "faults and limits of the selected tool", Group::Watch, 2),
     row(&[Run, Faults], &[c('+')], Action::More, "more, less", "raise the concurrency limit, or the selected row", Group::Watch, 5),
     row(&[Run, Faults], &[c('-')], Action::Less, "more, less", "lower the concurrency limit, or the selected row", Group::Watch, 5),
-    row(&[Run], &[c('i')], Action::Message, "message", "the session's next message to the team", Group::Watch, 3),
-    row(&[Message, CardLine, CardText], &[KeyPress::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended; send what a card's fields say", Group::Watch, 1),
-    row(&[Message], &[KeyPress::ctrl('u')], Action::Clear, "clear", "clear the message", Group::Watch, 2),
+    row(&[Run], &[c('i')], Action::Message, "message", "the session's next message to the team, or a line for a watched program", Group::Watch, 3),
+    row(&[Message, ProgramLine, CardLine, CardText], &[KeyPress::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended; send what a card's fields say", Group::Watch, 1),
+    row(&[Message, ProgramLine], &[KeyPress::ctrl('u')], Action::Clear, "clear", "clear the message", Group::Watch, 2),
     row(RUNS, &[c('a')], Action::Inbox, "inbox", "the questions of all runs to people, and the approvals that runs remember", Group::Watch, 1),
     row(&[Inbox], &[ENTER, c('a')], Action::OpenCard, "open", "open the card of the question, or the interrupted run", Group::Watch, 1),
     row(&[Inbox, Card], &[SPACE], Action::Mark, "mark", "mark all open questions of the same agent, tool and rule; a marked one: unmark it", Group::Watch, 4),
     row(&[Card], &[c('s')], Action::Suggest, "script's answer", "show what the script of the scenario would answer; again sends it", Group::Watch, 5),
-    row(&[CardLine], &[ENTER], Action::Submit, "next field", "the next field; in a line for a reason, send; never approves", Group::Watch, 2),
+    row(&[CardLine, ProgramLine], &[ENTER], Action::Submit, "send", "the next field; for a reason or a program, send; never approves", Group::Watch, 2),
     row(&[Run], &[c('m')], Action::Members, "members", "members of each swarm; let an agent join or leave", Group::Watch, 5),
     row(&[Flags, Faults, Members], &[SPACE, ENTER], Action::Toggle, "switch", "switch a flag (at the next boundary), a fault or a member (at once)", Group::Watch, 1),
     row(&[Home, Flags], &[c('u')], Action::Undo, "undo", "undo the last flag change, or bring back the run that was removed last", Group::Watch, 2),

@@ -376,7 +376,7 @@ pub const OWN: [(&str, &str); 15] = [
     ("roundtable.wait_ms", "of an event: the wait before a retry, in milliseconds"),
 ];
 
-/// The words for what a span is, in lower case: of the attributes of [`Known::Kind`].
+/// The values of [`Known::Kind`] in lower case, and the role that each means.
 pub const ROLES: [(&str, SpanRole); 41] = [
     ("agent", SpanRole::Agent),
     ("invoke_agent", SpanRole::Agent),
@@ -462,7 +462,7 @@ impl Attributes {
         self.0.entry(name.to_owned()).or_insert_with(|| plain(value));
     }
 
-    /// Adds those of another part of the span that are not there yet.
+    /// Adds attributes that are missing.
     pub fn add_all(&mut self, others: Self) {
         for (name, text) in others.0 {
             self.0.entry(name).or_insert(text);
@@ -475,7 +475,7 @@ impl Attributes {
         found.find(|text| !text.is_empty()).map(String::as_str)
     }
 
-    /// The same as a whole number; some count in doubles.
+    /// The same as a whole number. Some programs send counts as doubles.
     pub fn count(&self, known: Known) -> Option<u64> {
         let number = self.number(known)?;
         (number.fract() == 0.0).then_some(number as u64)
@@ -487,8 +487,8 @@ impl Attributes {
         (number.is_finite() && number >= 0.0).then_some(number)
     }
 
-    /// The same as JSON: the value of the attribute, or an object or a list of the attributes whose names begin with
-    /// it: `llm.input_messages.0.message.role`.
+    /// The same as JSON. If attributes begin with the name (`llm.input_messages.0.message.role`), it is the object or list
+    /// that they form.
     pub fn value(&self, known: Known) -> Option<Value> {
         row_of(known).read.iter().find_map(|name| match self.get(name) {
             Some("") => None,
@@ -509,7 +509,7 @@ impl Attributes {
                 path.rsplit_once('.').map_or(("", path), |(path, last)| (path, last));
             for part in path.split('.').filter(|part| !part.is_empty()).take(MAX_PATH) {
                 let inner = at.entry(part).or_insert_with(|| Value::Object(Map::new()));
-                // An attribute may be named like the beginning of others.
+                // `a.b` is a text, so `a.b.c` has no place.
                 let Value::Object(inner) = inner else { return None };
                 at = inner;
             }
@@ -519,10 +519,10 @@ impl Attributes {
     }
 }
 
-/// Most parts of the name of an attribute that make levels.
+/// Maximum number of levels in the name of an attribute.
 const MAX_PATH: usize = 16;
 
-/// The value with lists in the place of objects whose names are numbers.
+/// The value, with a list for each object whose keys are all numbers.
 fn with_lists(value: Value) -> Value {
     let Value::Object(fields) = value else { return value };
     let numbers: Option<Vec<u32>> = fields.keys().map(|name| name.parse().ok()).collect();

@@ -281,7 +281,7 @@ fn key_values(values: &[Value], depth: u8) -> Vec<KeyValue> {
     read.collect()
 }
 
-/// A field by its name in OTLP's JSON. Some senders write the names of the protocol's files: `trace_id` is `traceId`.
+/// A field by its name in OTLP's JSON. Some programs send the names of protobuf: `trace_id` for `traceId`.
 fn field<'v>(of: &'v Value, name: &str) -> Option<&'v Value> {
     if let Some(found) = of.get(name) {
         return Some(found);
@@ -307,7 +307,7 @@ fn list<'v>(of: &'v Value, name: &str) -> &'v [Value] {
 /// Longest id, in bytes: those of OpenTelemetry have 8 and 16.
 pub const MAX_ID: usize = 32;
 
-/// Ids are hexadecimal in OTLP's JSON. Those of senders that leave that to a library for protobuf are in base64.
+/// An id, in hexadecimal as OTLP says, or in base64 as libraries for protobuf write it.
 fn id(of: &Value, name: &str) -> Vec<u8> {
     let text = string(of, name);
     if text.ends_with('=') {
@@ -361,7 +361,7 @@ fn traces_of_json(body: &[u8]) -> Result<TracesRequest, Refused> {
     };
     let resource = |it: &Value| ResourceSpans {
         resource: None,
-        // The second one is the name that it had before version 0.15 of the protocol.
+        // The second name is from before version 0.15 of the protocol.
         scope_spans: ["scopeSpans", "instrumentationLibrarySpans"]
             .iter()
             .flat_map(|name| list(it, name))

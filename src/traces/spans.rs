@@ -60,7 +60,7 @@ pub struct RunSpans {
     attempts: BTreeMap<SpanId, SpanId>,
     /// The messages of ended calls, for those that continue them. The oldest ones are forgotten.
     conversations: VecDeque<(SpanId, Vec<ChatMessage>)>,
-    /// The spans of a watched program in which calls of its model are open, by the calls.
+    /// Of each open call of a watched program, the span around it.
     watched: BTreeMap<SpanId, SpanId>,
     /// The id of the session: that of the run of its first message.
     conversation: Option<RunId>,

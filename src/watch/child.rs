@@ -1,20 +1,24 @@
 //! The program that is watched: its environment, which points at the receiver; its output, input and end.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::ReceiverAddress;
 use super::hub::HubInput;
+use super::lines::PrintedLines;
+use super::terminal::{self, ProgramInput};
 use crate::base::private_file::{make_dir, replace_file};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::log::facts::observed::TextStream;
@@ -31,14 +35,16 @@ pub struct WatchedProgram {
     pub has_tap: bool,
     /// Whether LangSmith's tracer reports here.
     pub has_langsmith: bool,
-    /// Whether its input is a pipe, and it has a process group of its own. Else it has those of this program.
+    /// Whether it has an input and a process group of its own. Else it has those of this program.
     pub is_apart: bool,
+    /// Whether its output and its errors are terminals for it. Else they are pipes.
+    pub on_terminal: [bool; 2],
 }
 
 /// The key for LangSmith's tracer, which needs one; a real one is never read.
 const DUMMY_KEY: &str = "roundtable";
 
-/// Variables of OpenTelemetry with the receiver's address and a path.
+/// Variables of OpenTelemetry with the address of the receiver, and the path in it.
 const ENDPOINTS: [(&str, &str); 4] = [
     ("OTEL_EXPORTER_OTLP_ENDPOINT", ""),
     ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/v1/traces"),
@@ -46,8 +52,8 @@ const ENDPOINTS: [(&str, &str); 4] = [
     ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "/v1/metrics"),
 ];
 
-/// Variables that would send spans elsewhere, or make an exporter raise. They are set, not removed: a program that
-/// reads its `.env` sets what is not set.
+/// Variables that would send spans elsewhere, or make an exporter raise. They are set, not removed, because
+/// `load_dotenv()` sets each variable that is missing.
 const OTEL: [(&str, &str); 20] = [
     ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
     ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf"),
@@ -71,7 +77,7 @@ const OTEL: [(&str, &str); 20] = [
     ("PYTHONUNBUFFERED", "1"),
 ];
 
-/// Those of LangSmith's tracer. An empty one counts as none.
+/// Variables of LangSmith's tracer, which ignores empty ones.
 const LANGSMITH: [(&str, &str); 10] = [
     ("LANGSMITH_TRACING", "true"),
     ("LANGSMITH_TRACING_V2", "true"),
@@ -82,7 +88,7 @@ const LANGSMITH: [(&str, &str); 10] = [
     ("LANGSMITH_RUNS_ENDPOINTS", ""),
     ("LANGSMITH_WORKSPACE_ID", ""),
     ("LANGSMITH_TRACING_SAMPLING_RATE", ""),
-    // It would be announced on standard error that there is no compression.
+    // Otherwise the tracer warns on standard error that there is no compression.
     ("LANGSMITH_DISABLE_RUN_COMPRESSION", "true"),
 ];
 
@@ -112,13 +118,13 @@ impl WatchedProgram {
         let sampler = text("OTEL_TRACES_SAMPLER");
         if !sampler.is_empty() && !sampler.ends_with("always_on") {
             notes.push(format!(
-                "OpenTelemetry leaves out spans (OTEL_TRACES_SAMPLER={sampler}): those are not seen"
+                "OpenTelemetry does not record all spans (OTEL_TRACES_SAMPLER={sampler}): the others are not seen"
             ));
         }
         let exporter = text("OTEL_TRACES_EXPORTER");
         if !exporter.is_empty() && !exporter.split(',').any(|it| it.starts_with("otlp")) {
             notes.push(format!(
-                "OpenTelemetry exports no spans by OTLP (OTEL_TRACES_EXPORTER={exporter}): those may not be seen"
+                "OpenTelemetry does not export spans by OTLP (OTEL_TRACES_EXPORTER={exporter}): they may not be seen"
             ));
         }
         notes
@@ -184,7 +190,8 @@ pub fn write_tap(state: &Path) -> Result<PathBuf, Refused> {
 pub struct RunningProgram {
     child: Child,
     signals: ProgramSignals,
-    readers: Vec<tokio::task::JoinHandle<()>>,
+    readers: Vec<JoinHandle<()>>,
+    resizing: Option<JoinHandle<()>>,
     /// Whether it has ended, for the readers.
     over: watch::Sender<bool>,
 }
@@ -205,34 +212,26 @@ impl RunningProgram {
         environment: Vec<(&'static str, OsString)>,
         sinks: [OutputSink; 2],
         hub: &mpsc::Sender<HubInput>,
-    ) -> io::Result<(Self, Option<ChildStdin>)> {
+    ) -> io::Result<(Self, Option<ProgramInput>)> {
         let (name, args) = program.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(name);
-        command.args(args).envs(environment).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if program.is_apart {
-            command.stdin(Stdio::piped());
-            #[cfg(unix)]
-            command.process_group(0);
-        }
-        let mut child = command.spawn()?;
-        let [out, err] = sinks;
+        command.args(args).envs(environment);
+        let started = terminal::start(command, program.is_apart, program.on_terminal)?;
         let (mut readers, (over, is_over)) = (Vec::new(), watch::channel(false));
-        if let Some(stdout) = child.stdout.take() {
-            let to = (TextStream::Stdout, out, hub.clone());
-            readers.push(tokio::spawn(read_output(stdout, to, is_over.clone())));
+        let streams = [TextStream::Stdout, TextStream::Stderr];
+        for ((from, sink), stream) in started.outputs.into_iter().zip(sinks).zip(streams) {
+            let to = (stream, sink, hub.clone());
+            readers.extend(from.map(|from| tokio::spawn(read_output(from, to, is_over.clone()))));
         }
-        if let Some(stderr) = child.stderr.take() {
-            let to = (TextStream::Stderr, err, hub.clone());
-            readers.push(tokio::spawn(read_output(stderr, to, is_over)));
-        }
-        let stdin = child.stdin.take();
+        let child = started.child;
         let signals = ProgramSignals {
             pid: child.id(),
             is_apart: program.is_apart,
             has_ended: Arc::default(),
             interrupted: Arc::default(),
         };
-        Ok((Self { child, signals, readers, over }, stdin))
+        let running = Self { child, signals, readers, resizing: started.resizing, over };
+        Ok((running, started.input))
     }
 
     /// Waits for its end and the rest of its output; returns the exit code, of a signal 128 and its number.
@@ -243,6 +242,7 @@ impl RunningProgram {
         for reader in self.readers {
             let _ = reader.await;
         }
+        self.resizing.inspect(JoinHandle::abort);
         code
     }
 
@@ -313,16 +313,8 @@ fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(1)
 }
 
-/// Longest line of the output, in bytes; a longer one is several.
-const MAX_LINE: usize = 32 << 10;
-
-/// How long the rest of a line may be waited for.
-const PROMPT: Duration = Duration::from_millis(300);
-
-/// Whether the beginning of a line asks for an answer.
-fn is_prompt(line: &[u8]) -> bool {
-    line.trim_ascii_end().last().is_some_and(|last| b"?:>])$#%".contains(last))
-}
+/// How long an output is silent when the program waits for input, or has redrawn its lines.
+const PAUSE: Duration = Duration::from_millis(400);
 
 /// Waits until a program has ended, and then for as long as its output may be silent.
 async fn silent_after(mut over: watch::Receiver<bool>) {
@@ -330,59 +322,120 @@ async fn silent_after(mut over: watch::Receiver<bool>) {
     sleep(OUTPUT).await;
 }
 
+/// Most bytes of lines that wait for the hub. A program that prints faster than its lines are kept is not slowed down.
+const MAX_WAITING: usize = 8 << 20;
+
+/// Lines that wait for the hub.
+struct WaitingLines {
+    stream: TextStream,
+    lines: VecDeque<String>,
+    bytes: usize,
+    /// The number of lines that found no room since the last one that did.
+    left_out: u64,
+}
+
+impl WaitingLines {
+    fn add(&mut self, lines: Vec<String>) {
+        for line in lines {
+            if self.bytes + line.len() > MAX_WAITING {
+                self.left_out += 1;
+                continue;
+            }
+            self.note_left_out();
+            self.bytes += line.len();
+            self.lines.push_back(line);
+        }
+    }
+
+    fn note_left_out(&mut self) {
+        let count = std::mem::take(&mut self.left_out);
+        if count > 0 {
+            self.lines.push_back(format!(
+                "… lines left out: {count}, because they came faster than they are kept"
+            ));
+        }
+    }
+
+    fn next(&mut self) -> Option<HubInput> {
+        let line = self.lines.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(line.len());
+        Some(HubInput::Line(self.stream, line))
+    }
+}
+
 async fn read_output(
     from: impl AsyncRead + Unpin,
     (stream, mut sink, hub): (TextStream, OutputSink, mpsc::Sender<HubInput>),
     over: watch::Receiver<bool>,
 ) {
-    let mut from = BufReader::new(from);
-    let mut line: Vec<u8> = Vec::new();
+    let (mut from, mut printed) = (BufReader::new(from), PrintedLines::default());
+    let mut waiting = WaitingLines { stream, lines: VecDeque::new(), bytes: 0, left_out: 0 };
     loop {
         let read = tokio::select! {
             read = from.fill_buf() => read,
+            Ok(place) = hub.reserve(), if !waiting.lines.is_empty() => {
+                if let Some(line) = waiting.next() {
+                    place.send(line);
+                }
+                continue;
+            }
             () = silent_after(over.clone()) => break,
-            // A prompt has no line break.
-            () = sleep(PROMPT), if is_prompt(&line) => {
-                send_line(stream, &mut line, &hub).await;
+            () = sleep(PAUSE), if printed.is_waiting() => {
+                waiting.add(printed.pause());
                 continue;
             }
         };
         let bytes = match read {
+            // A terminal whose program has closed it cannot be read.
             Ok([]) | Err(_) => break,
             Ok(bytes) => bytes,
         };
         sink(bytes);
         let count = bytes.len();
-        for byte in bytes {
-            match byte {
-                b'\n' => send_line(stream, &mut line, &hub).await,
-                byte => line.push(*byte),
-            }
-            if line.len() >= MAX_LINE {
-                send_line(stream, &mut line, &hub).await;
-            }
-        }
+        waiting.add(printed.add(bytes));
         from.consume(count);
     }
-    send_line(stream, &mut line, &hub).await;
-}
-
-async fn send_line(stream: TextStream, line: &mut Vec<u8>, hub: &mpsc::Sender<HubInput>) {
-    let text = String::from_utf8_lossy(line).into_owned();
-    line.clear();
-    // What a carriage return has overwritten is not shown.
-    let text = text.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default().trim_end();
-    if !text.is_empty() {
-        let _ = hub.send(HubInput::Line(stream, text.to_owned())).await;
+    waiting.add(printed.end());
+    waiting.note_left_out();
+    while let Some(line) = waiting.next() {
+        let _ = hub.send(line).await;
     }
 }
 
-/// Writes lines to the input of a program until it is closed.
-pub async fn write_input(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<String>) {
-    while let Some(line) = lines.recv().await {
-        if stdin.write_all(format!("{line}\n").as_bytes()).await.is_err() {
-            return;
-        }
-        let _ = stdin.flush().await;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The output of a program is read to its end also while nobody takes its lines, and what was left out is said.
+    #[tokio::test]
+    async fn output_never_waits_for_the_hub() {
+        let line = "a line of the output of a program\n";
+        let count = MAX_WAITING / line.len() * 2;
+        let output = line.repeat(count);
+        let (hub, mut inputs) = mpsc::channel(1);
+        let (passed_on, mut passed) = mpsc::unbounded_channel();
+        let sink: OutputSink = Box::new(move |bytes| {
+            let _ = passed_on.send(bytes.len());
+        });
+        let (_over, is_over) = watch::channel(false);
+        let read = async {
+            read_output(output.as_bytes(), (TextStream::Stdout, sink, hub), is_over).await
+        };
+        let take = async {
+            let mut bytes = 0;
+            while bytes < output.len() {
+                bytes += passed.recv().await.expect("the output comes to its end");
+            }
+            let (mut lines, mut last) = (0, String::new());
+            while let Some(HubInput::Line(_, line)) = inputs.recv().await {
+                lines += 1;
+                last = line;
+            }
+            (lines, last)
+        };
+        let ((), (lines, last)) = tokio::join!(read, take);
+        let left_out = count + 1 - lines;
+        assert!(left_out > count / 3, "{lines}");
+        assert!(last.starts_with(&format!("… lines left out: {left_out}, ")), "{last}");
     }
 }

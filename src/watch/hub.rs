@@ -118,7 +118,7 @@ struct TraceRun {
     has_spans: bool,
     /// When its first span began, by the clock of the program.
     from_us: Option<u64>,
-    /// The part of the program that makes it, once that is known.
+    /// The test or cell that it belongs to, once that is known.
     part: Option<Arc<str>>,
     thread: Option<Arc<str>>,
     /// Why spans of it are missing.
@@ -143,6 +143,8 @@ pub struct Hub {
     threads: HashMap<Arc<str>, RunId>,
     /// Lines and warnings that came while no run was open.
     unsent: VecDeque<Observation>,
+    /// Partial replies of calls whose start has not come yet: another protocol reports it.
+    early: HashMap<Arc<str>, Arc<str>>,
     report: HubReport,
 }
 
@@ -161,6 +163,7 @@ impl Hub {
             parts: VecDeque::new(),
             threads: HashMap::new(),
             unsent: VecDeque::new(),
+            early: HashMap::new(),
             report: HubReport::default(),
         }
     }
@@ -229,6 +232,16 @@ impl Hub {
 
     async fn receive(&mut self, message: TraceMessage) {
         let TraceMessage { protocol, framework, trace, what } = message;
+        if let SpanMessage::Partial { span, text } = &what {
+            let is_open = self.traces.get(&trace).is_some_and(|of| of.open.contains(span));
+            if !is_open {
+                if self.early.len() >= MAX_EARLY {
+                    self.early.clear();
+                }
+                self.early.insert(Arc::clone(span), Arc::clone(text));
+                return;
+            }
+        }
         if !framework.is_empty() {
             let first = *self.protocols.entry(framework).or_insert(protocol);
             // A better protocol may follow the first one, whose spans stay.
@@ -265,8 +278,9 @@ impl Hub {
         }
         let Some(of) = self.traces.get_mut(&trace) else { return };
         of.last = Instant::now();
-        let mut thread = None;
+        let (mut thread, mut early) = (None, None);
         if let SpanMessage::Opened { about, .. } | SpanMessage::Closed { about, .. } = &what {
+            early = self.early.remove(&about.id).map(|text| (Arc::clone(&about.id), text));
             of.from_us = of.from_us.into_iter().chain(about.from_us).min();
             thread = about.thread.clone().filter(|_| of.thread.is_none());
         }
@@ -275,16 +289,19 @@ impl Hub {
                 of.opened(&about.id);
                 Observation::Opened { parent, about: plausible(about), call }
             }
-            SpanMessage::Closed { parent, end, about, call } => {
+            SpanMessage::Closed { parent, end, about, call, notes } => {
                 of.closed(&about.id, &parent);
-                Observation::Closed { parent, end, about: plausible(about), call }
+                Observation::Closed { parent, end, about: plausible(about), call, notes }
             }
             SpanMessage::Text { span, text } => {
                 Observation::Text { span, stream: TextStream::Log, text }
             }
-            SpanMessage::Note { span, text } => Observation::Note { span, text },
+            SpanMessage::Partial { span, text } => Observation::Partial { span, text },
         };
         let is_gone = of.sender.send(observed).await.is_err();
+        if let Some((span, text)) = early {
+            let _ = of.sender.send(Observation::Partial { span, text }).await;
+        }
         if is_gone {
             let run = of.run.id().clone();
             self.traces.remove(&trace);
@@ -299,7 +316,7 @@ impl Hub {
         }
     }
 
-    /// Links the run of a trace with the one before it in its thread.
+    /// Links the run of a trace with the previous run of its thread, in both logs if that run is still open.
     async fn join_thread(&mut self, trace: &Arc<str>, thread: Arc<str>) {
         let Some(of) = self.traces.get_mut(trace) else { return };
         of.thread = Some(Arc::clone(&thread));
@@ -405,6 +422,9 @@ impl Hub {
     }
 }
 
+/// Most partial replies of calls whose start has not come yet.
+const MAX_EARLY: usize = 64;
+
 /// A test or a cell of the program.
 #[derive(Clone)]
 struct Part {
@@ -414,17 +434,17 @@ struct Part {
     end: Option<(u64, Option<Arc<str>>)>,
 }
 
-/// How much later than a part its beginning may be received than spans in it, in microseconds.
+/// Maximum delay of the message that a test begins, after messages about spans in it, in microseconds.
 const PART_DELAY_US: u64 = 500_000;
 
 impl Part {
-    /// Whether a trace began in it.
+    /// Whether the trace began during it.
     fn has(&self, of: &TraceRun) -> bool {
         let until = self.end.as_ref().map_or(u64::MAX, |(until, _)| *until);
         of.from_us.is_some_and(|from| (self.from_us..=until).contains(&from))
     }
 
-    /// The same, where another part cannot have begun before the trace.
+    /// The same, if no message about a later test can be missing.
     fn surely_has(&self, of: &TraceRun) -> bool {
         let is_past = || {
             let now_us = now_ms().saturating_mul(1_000);
@@ -433,7 +453,7 @@ impl Part {
         of.part.is_none() && self.has(of) && (self.end.is_some() || is_past())
     }
 
-    /// Tells the run of a trace what it is a part of, and how that has ended.
+    /// Tells the run of a trace its test or cell, and how that has ended.
     async fn tell(&self, of: &mut TraceRun) {
         if of.part.is_none() {
             of.part = Some(Arc::clone(&self.name));
@@ -475,8 +495,8 @@ impl TraceRun {
     }
 }
 
-/// Leaves out times that cannot be: clocks differ by minutes, not by years. And a prompt has at least the tokens that
-/// the cache had of it.
+/// Removes impossible times, because clocks differ by minutes, not by years, and includes the cached tokens in the
+/// prompt.
 fn plausible(mut about: SpanAbout) -> SpanAbout {
     about.include_cache();
     let now_us = now_ms().saturating_mul(1_000);

@@ -10,7 +10,6 @@ use time::format_description::well_known::Rfc3339;
 
 use super::{Protocol, SpanMessage, TraceMessage, messages, texts};
 use crate::base::refused::{OrRefuse as _, Refused};
-use crate::log::event::ChatMessage;
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
 use crate::pattern::observed::ReportedCall;
 
@@ -141,7 +140,7 @@ impl OpenRuns {
             return vec![message(SpanMessage::Opened { parent, about, call })];
         }
         self.0.remove(&id);
-        let mut messages = Vec::new();
+        let mut notes = Vec::new();
         let error = string(run, "error");
         let is_interrupted = run.get("outputs").is_some_and(|it| it.get("__interrupt__").is_some());
         let end = match error {
@@ -149,8 +148,7 @@ impl OpenRuns {
             "" => SpanEnd::Done,
             // LangGraph reports an interrupt as an error of the node that asks.
             _ if error.starts_with("GraphInterrupt") || error.starts_with("NodeInterrupt") => {
-                let (span, text) = (Arc::clone(&id), texts::text(&asked_in(error)));
-                messages.push(message(SpanMessage::Note { span, text }));
+                notes.push(texts::text(&asked_in(error)));
                 SpanEnd::Interrupted
             }
             // The graph goes to another node.
@@ -160,14 +158,12 @@ impl OpenRuns {
         if end == SpanEnd::Failed {
             about.error = Some(error_text(error));
         }
-        // A note belongs to an open span.
-        messages.push(message(SpanMessage::Closed { parent, end, about, call }));
-        messages
+        vec![message(SpanMessage::Closed { parent, end, about, call, notes })]
     }
 }
 
-/// What an interrupted node asks: `GraphInterrupt((Interrupt(value='Publish?', id='…'),))`. The id is another one in
-/// each run.
+/// The question of an interrupted node: `GraphInterrupt((Interrupt(value='Publish?', id='…'),))`. Without the id, which
+/// differs in each run.
 fn asked_in(error: &str) -> String {
     let value = error.split_once("value=").map(|(_, rest)| rest);
     let ends = [", id='", ", resumable=", ", ns=", ")\n"];
@@ -196,10 +192,10 @@ fn about(run: &Map<String, Value>, known: SpanRole) -> (SpanAbout, Option<Box<Re
         "tool" => SpanRole::Tool,
         "retriever" => SpanRole::Retriever,
         "embedding" => SpanRole::Embedding,
-        // The graph's own steps, which no author has written.
+        // Internal steps of the graph (`__start__`).
         "chain" if name.starts_with("__") => SpanRole::Step,
         "chain" if agent == Some(name) => SpanRole::Agent,
-        // The model and the tools of an agent are its own.
+        // The nodes `model` and `tools` are internal to the agent.
         "chain" if meta("ls_integration") == Some("langchain_create_agent") => SpanRole::Step,
         // What runs inside a node has its name in the metadata too.
         "chain" if node == Some(name) && is_step(run) => SpanRole::Node,
@@ -220,11 +216,7 @@ fn about(run: &Map<String, Value>, known: SpanRole) -> (SpanAbout, Option<Box<Re
         .filter(|_| is_model);
     let model = answered.filter(|_| is_model).or(asked);
     let call = (role == SpanRole::Model).then(|| call_of(inputs, outputs, parameters));
-    let said = |message: &ChatMessage| Some(texts::text(&messages::text_of(message)));
-    let [given, replied] = match &call {
-        Some(call) => [call.messages.last().and_then(said), call.reply.as_ref().and_then(said)],
-        None => [None, None],
-    };
+    let [given, replied] = messages::texts_of(call.as_ref());
     let cost = outputs.and_then(|it| it.get("usage_metadata")?.get("total_cost")?.as_f64());
     let cost = cost.or_else(|| run.get("total_cost")?.as_f64());
     let about = SpanAbout {
@@ -257,7 +249,7 @@ fn about(run: &Map<String, Value>, known: SpanRole) -> (SpanAbout, Option<Box<Re
     (about, call.filter(|call| !call.is_empty()).map(Box::new))
 }
 
-/// What the tracer tells of the call of a model.
+/// The call of a model, from the inputs and outputs of its run.
 fn call_of(
     inputs: Option<&Value>,
     outputs: Option<&Value>,
@@ -300,13 +292,18 @@ fn error_text(error: &str) -> Arc<str> {
 /// Inputs and outputs are objects; one that has a single field of this name is that field.
 fn plain(value: &Value, name: &str) -> Option<Arc<str>> {
     match value.get(name).filter(|_| value.as_object().is_some_and(|it| it.len() == 1)) {
+        // The result of a tool may be a message.
+        Some(inner) if inner.is_object() => match &messages::said(inner)[..] {
+            [message] => Some(texts::text(&messages::text_of(message))),
+            _ => texts::value_text(inner),
+        },
         Some(inner) => texts::value_text(inner),
         None => texts::value_text(value),
     }
 }
 
-/// The tokens of a call of a model, in the places where tracers have them: of the prompt, of those the ones that were
-/// read from the cache and written to it, and of the reply.
+/// The tokens of a model's call: prompt, read from the cache, written to the cache, reply. Tracers report them in
+/// different places.
 fn tokens(outputs: Option<&Value>, metadata: Option<&Value>) -> [Option<u64>; 4] {
     let message = outputs
         .and_then(|it| it.get("generations")?.get(0)?.get(0)?.get("message"))

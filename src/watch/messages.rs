@@ -13,11 +13,8 @@ use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
 type Fields = Map<String, Value>;
 
-/// Deepest values that are looked through.
+/// Maximum depth of values that are read.
 const MAX_DEPTH: u8 = 12;
-
-/// Most tools that are kept of a call.
-const MAX_TOOLS: usize = 128;
 
 /// Where the instructions of a request are.
 const INSTRUCTIONS: [&str; 6] = [
@@ -42,22 +39,22 @@ const INSIDE: [&str; 9] = [
     "response",
 ];
 
-/// The messages of a value of a model's call; `role`: who speaks where the value does not say it.
+/// The messages of a prompt or a reply. `role`: for messages without a role.
 pub(super) fn messages(value: &Value, role: MessageRole) -> Vec<ChatMessage> {
     let mut reader = Reader { messages: Vec::new(), is_strict: false };
     reader.read(value, role, 0);
     reader.messages
 }
 
-/// The messages of any value, if it has some: each says who speaks. The state of a graph may have them, the arguments
-/// of a tool have a `content` that is none.
+/// The messages of any value, such as the state of a graph. Only objects with a role are messages: the arguments of a
+/// tool may have a field `content`, too.
 pub(super) fn said(value: &Value) -> Vec<ChatMessage> {
     let mut reader = Reader { messages: Vec::new(), is_strict: true };
     reader.read(value, MessageRole::Assistant, 0);
     reader.messages
 }
 
-/// What a message says, in one text: its own, else the calls that it makes.
+/// The text of a message; if it has none, its tool calls.
 pub(super) fn text_of(message: &ChatMessage) -> String {
     if !message.content.is_empty() {
         return message.content.to_string();
@@ -66,12 +63,12 @@ pub(super) fn text_of(message: &ChatMessage) -> String {
     calls.collect::<Vec<_>>().join("\n")
 }
 
-/// The reply in a value: the text and the tool calls of its last message of the model.
+/// The reply in a value: its last message of the model.
 pub(super) fn reply(value: &Value) -> Option<ChatMessage> {
     let mut messages = messages(value, MessageRole::Assistant);
     messages.retain(|it| it.role == MessageRole::Assistant);
     let mut last = messages.pop()?;
-    // Responses has an item for the text, and one for each call.
+    // The Responses API has separate items for the text and for each call.
     if let Some(before) =
         messages.pop().filter(|it| it.tool_calls.is_empty() && last.content.is_empty())
     {
@@ -80,14 +77,21 @@ pub(super) fn reply(value: &Value) -> Option<ChatMessage> {
     Some(last)
 }
 
-/// The tools that a model is offered.
+/// The tools that are offered to a model.
 pub(super) fn tools(value: &Value) -> Vec<ToolOffer> {
     let mut tools = Vec::new();
     add_tools(value, &mut tools, 0);
     tools
 }
 
-/// The call that a body of a request and its response tell of.
+/// The last message of the prompt and the reply, as texts: the input and the output of the span.
+pub(super) fn texts_of(call: Option<&ReportedCall>) -> [Option<Arc<str>>; 2] {
+    let text = |message: &ChatMessage| texts::text(&text_of(message));
+    let given = call.and_then(|call| call.messages.last()).map(text);
+    [given, call.and_then(|call| call.reply.as_ref()).map(text)]
+}
+
+/// The call of a request and its response, in the format of a provider.
 pub(super) fn call_of(request: Option<&Value>, response: Option<&Value>) -> ReportedCall {
     let offered = request.and_then(|it| it.get("tools").or_else(|| it.get("config")?.get("tools")));
     ReportedCall {
@@ -99,7 +103,7 @@ pub(super) fn call_of(request: Option<&Value>, response: Option<&Value>) -> Repo
 }
 
 fn add_tools(value: &Value, to: &mut Vec<ToolOffer>, depth: u8) {
-    if depth > MAX_DEPTH || to.len() >= MAX_TOOLS {
+    if depth > MAX_DEPTH {
         return;
     }
     match value {
@@ -146,7 +150,7 @@ struct Parts {
 
 struct Reader {
     messages: Vec<ChatMessage>,
-    /// Whether only what says its role is a message.
+    /// Whether only objects with a role are messages.
     is_strict: bool,
 }
 
@@ -172,7 +176,7 @@ impl Reader {
         let of_class = get("id").and_then(|id| id.as_array()?.last()?.as_str());
         let own = role_of(get("role").and_then(Value::as_str).or(of_class).unwrap_or(kind));
         let role = own.unwrap_or(role);
-        // LangChain's form of an object, and messages in another one.
+        // LangChain wraps a message in `kwargs` or `data`, choices and generations in `message`.
         let wrapped = ["kwargs", "message", "data"].iter().find_map(|name| get(name));
         if let Some(inner) = wrapped.filter(|inner| inner.is_object()) {
             return self.read(inner, role, depth);
@@ -216,13 +220,13 @@ impl Reader {
         let parsed = listed.and_then(|it| texts::json(it.as_str()?));
         for listed in parsed.as_ref().or(listed).and_then(Value::as_array).into_iter().flatten() {
             let call = call(listed);
-            // LangChain's content has the parts of Anthropic, too.
+            // With Anthropic's models, LangChain has the calls in the content, too.
             if call.id.is_empty() || parts.calls.iter().all(|known| known.id != call.id) {
                 parts.calls.push(call);
             }
         }
         if parts.texts.is_empty() && parts.calls.is_empty() && content.is_some() {
-            // Its results are messages already, or it has nothing to show.
+            // It has only results of tools, which were added as messages, or only thoughts.
             return;
         }
         self.messages.push(ChatMessage {
@@ -232,7 +236,7 @@ impl Reader {
         });
     }
 
-    /// Adds the texts and calls of the content of a message; results of tools become messages.
+    /// Adds the texts and the tool calls of a content. Results of tools become messages of their own.
     fn add_parts(&mut self, content: &Value, role: MessageRole, to: &mut Parts, depth: u8) {
         match content {
             Value::String(text) => match parts_in(text).filter(|_| depth < MAX_DEPTH) {
@@ -283,7 +287,7 @@ impl Reader {
         }
     }
 
-    /// Adds a call that is an item of its own: it belongs to the message of the model before it.
+    /// Adds a tool call that is not inside a message (Responses API) to the previous message of the model.
     fn add_call(&mut self, call: ToolCall) {
         match self.messages.last_mut().filter(|it| it.role == MessageRole::Assistant) {
             Some(last) => {
@@ -318,7 +322,7 @@ fn role_of(word: &str) -> Option<MessageRole> {
     })
 }
 
-/// The parts of a content that is their JSON: each of them says what it is.
+/// The parts of a content that is a text with JSON. Each must have a known type, so that other JSON stays a text.
 fn parts_in(text: &str) -> Option<Value> {
     let parts = texts::json(text).filter(|_| text.starts_with('['))?;
     let is_part = |part: &Value| {
@@ -332,7 +336,7 @@ fn parts_in(text: &str) -> Option<Value> {
     items.iter().all(is_part).then_some(parts)
 }
 
-/// What a part of a content may say that it is.
+/// The known types of parts.
 const PARTS: [&str; 12] = [
     "text",
     "input_text",
@@ -348,12 +352,12 @@ const PARTS: [&str; 12] = [
     "reasoning",
 ];
 
-/// Whether a part is what a model thinks, which is no message.
+/// Whether a part is the reasoning of a model, which is left out.
 fn is_thought(kind: &str) -> bool {
     matches!(kind, "reasoning" | "thinking" | "redacted_thinking")
 }
 
-/// Whether an object is the call of a tool.
+/// Whether an object is a tool call.
 fn is_call(fields: &Fields, kind: &str) -> bool {
     matches!(kind, "function_call" | "tool_use" | "tool_call" | "tool-call" | "server_tool_use")
         || kind == "function"
@@ -388,7 +392,7 @@ fn result<'v>(fields: &'v Fields, kind: &str) -> Option<(Option<&'v str>, &'v Va
     Some((id, wrapped.unwrap_or(value)))
 }
 
-/// The call of a tool, in any of the forms.
+/// A tool call in any of the formats.
 fn call(value: &Value) -> ToolCall {
     let value = value.get("tool_call").unwrap_or(value);
     let function = value.get("function").filter(|it| it.is_object()).unwrap_or(value);

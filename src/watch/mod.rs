@@ -5,10 +5,12 @@
 pub mod child;
 pub mod hub;
 mod langsmith;
+mod lines;
 mod messages;
 mod otlp;
 mod server;
 mod tap;
+mod terminal;
 mod texts;
 
 use std::sync::Arc;
@@ -42,25 +44,22 @@ pub enum SpanMessage {
         end: SpanEnd,
         about: SpanAbout,
         call: Option<Box<ReportedCall>>,
+        /// What happened in it.
+        notes: Vec<Arc<str>>,
     },
     /// A log record.
-    Text {
-        span: Arc<str>,
-        text: Arc<str>,
-    },
-    Note {
-        span: Arc<str>,
-        text: Arc<str>,
-    },
+    Text { span: Arc<str>, text: Arc<str> },
+    /// The part of a model's reply that the program has received so far.
+    Partial { span: Arc<str>, text: Arc<str> },
 }
 
-/// A test of the program, or a cell of a notebook, begins or has ended: the traces in between are its own.
+/// A test, or a cell of a notebook, begins or has ended. Traces that begin in between belong to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartMessage {
     pub name: Arc<str>,
     /// When, as Unix time in microseconds.
     pub at_us: u64,
-    /// How it has ended: with an error, if it failed. `None`: it begins.
+    /// `None`: it begins; else it has ended, with an error if it failed.
     pub end: Option<Option<Arc<str>>>,
 }
 
@@ -85,7 +84,7 @@ impl Protocol {
 
 /// The frameworks that more than one protocol reports, by a part of the name of an instrumentation.
 const FRAMEWORKS: [(&str, &str); 5] = [
-    // Its tracer may send OpenTelemetry's spans, too (LANGSMITH_OTEL_ENABLED).
+    // With LANGSMITH_OTEL_ENABLED its tracer also sends the same spans by OpenTelemetry.
     ("langsmith", "langchain"),
     ("langchain", "langchain"),
     ("langgraph", "langchain"),

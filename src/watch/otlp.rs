@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use super::{Protocol, SpanMessage, TraceMessage, framework_of, messages, texts};
 use crate::base::refused::Refused;
-use crate::log::event::{ChatMessage, MessageRole};
+use crate::log::event::MessageRole;
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
 use crate::pattern::observed::ReportedCall;
 use crate::traces::conventions::{Attributes, Known, ROLES};
 use crate::traces::messages::{ERROR, LogsRequest, MAX_ID, Span, TracesRequest};
 
-/// The messages of a body of `/v1/traces`, and how many of its spans say not which they are.
+/// The messages of a body of `/v1/traces`, and the number of spans without an id.
 pub(super) fn traces(body: &[u8], is_json: bool) -> Result<(Vec<TraceMessage>, u64), Refused> {
     let request = TracesRequest::read(body, is_json)?;
     let (mut messages, mut unread) = (Vec::new(), 0);
@@ -54,7 +54,7 @@ fn hex(bytes: &[u8]) -> Arc<str> {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
 }
 
-/// Adds the messages about a span; whether it says which it is.
+/// Adds the messages about a span; returns whether it has ids.
 fn report(span: Span, framework: &'static str, to: &mut Vec<TraceMessage>) -> bool {
     let (trace, own) = (hex(&span.trace_id), hex(&span.span_id));
     if trace.is_empty() || own.is_empty() {
@@ -90,28 +90,12 @@ fn report(span: Span, framework: &'static str, to: &mut Vec<TraceMessage>) -> bo
     if parent == own {
         parent = Arc::default();
     }
-    let mut failure = None;
     let events = span.events.into_iter().map(|event| {
         let fields = event.attributes.into_iter();
         let fields = fields.filter_map(|it| Some((it.key, it.value?.into_json())));
         (event.name, fields.collect())
     });
-    for (event, of_event) in said_in_events(events, &mut attributes) {
-        let exception = of_event.get("exception.message").unwrap_or_default();
-        let text = match of_event.get("exception.type") {
-            Some(kind) if exception.is_empty() => kind.to_owned(),
-            Some(kind) => format!("{kind}: {exception}"),
-            None if event.is_empty() => continue,
-            None => event.clone(),
-        };
-        match &*event {
-            "exception" => failure = failure.or(Some(text)),
-            _ => to.push(message(SpanMessage::Note {
-                span: Arc::clone(&own),
-                text: texts::text(&text),
-            })),
-        }
-    }
+    let (failure, notes) = notes_of(said_in_events(events, &mut attributes));
     let (mut about, call) = about_of(&span.name, &attributes);
     (about.id, about.from_us) = (own, from_us);
     about.until_us = us(span.end_time_unix_nano);
@@ -121,13 +105,32 @@ fn report(span: Span, framework: &'static str, to: &mut Vec<TraceMessage>) -> bo
         let error = failure.filter(|_| status.message.is_empty()).unwrap_or(status.message);
         about.error = Some(texts::text(if error.is_empty() { "failed" } else { &error }));
     }
-    to.push(message(SpanMessage::Closed { parent, end, about, call }));
+    to.push(message(SpanMessage::Closed { parent, end, about, call, notes }));
     true
 }
 
-/// Adds the messages that come as events of a span to its attributes, and returns the other events: one for each
-/// message (`gen_ai.user.message`, `gen_ai.choice`), one with all of them (`…operation.details`), or one for the prompt
-/// and one for the reply (`gen_ai.content.…`).
+/// The first exception among the events of a span, and a note for each other one.
+pub(super) fn notes_of(events: Vec<(String, Attributes)>) -> (Option<String>, Vec<Arc<str>>) {
+    let (mut failure, mut notes) = (None, Vec::new());
+    for (event, fields) in events {
+        let exception = fields.get("exception.message").unwrap_or_default();
+        let text = match fields.get("exception.type") {
+            Some(kind) if exception.is_empty() => kind.to_owned(),
+            Some(kind) => format!("{kind}: {exception}"),
+            None => event.clone(),
+        };
+        match &*event {
+            "exception" => failure = failure.or(Some(text)),
+            _ if text.is_empty() => {}
+            _ => notes.push(texts::text(&text)),
+        }
+    }
+    (failure, notes)
+}
+
+/// Adds messages that were sent as events of a span to its attributes, and returns the other events. A message is an
+/// event (`gen_ai.user.message`, `gen_ai.choice`), or all are in one (`…operation.details`), or the prompt is in one and the
+/// reply in another (`gen_ai.content.…`).
 pub(super) fn said_in_events(
     events: impl Iterator<Item = (String, Map<String, Value>)>,
     attributes: &mut Attributes,
@@ -139,7 +142,7 @@ pub(super) fn said_in_events(
             fields.entry("role").or_insert_with(|| role.into());
             given.push(Value::Object(fields));
         } else if name == "gen_ai.choice" {
-            // It may be the JSON of a message, or of its parts.
+            // The text may be JSON: a message, or its parts.
             let inner = fields.get("message").and_then(|it| texts::json(it.as_str()?));
             if let Some(inner) = inner.filter(Value::is_object) {
                 fields.insert("message".into(), inner);
@@ -164,7 +167,10 @@ pub(super) fn said_in_events(
     others
 }
 
-/// What the conventions tell of a span with this name and these attributes, and of the call of a model that it is.
+/// Operations of the AI SDK that call models and tools until there is an answer.
+const AGENT_LOOPS: [&str; 2] = ["ai.generatetext", "ai.streamtext"];
+
+/// What the conventions say about a span with this name and these attributes; of a model also its call.
 pub(super) fn about_of(
     span_name: &str,
     attributes: &Attributes,
@@ -181,8 +187,11 @@ pub(super) fn about_of(
     let asked = attributes.first(Known::Model);
     let model = attributes.first(Known::ReportedModel).or(asked);
     let agent = attributes.first(Known::Agent);
+    let entity = attributes.first(Known::Entity);
     let role = match (handoff, known) {
         (Some(_), _) => SpanRole::Handoff,
+        // A loop of the AI SDK that its author has named.
+        (None, Some(_)) if AGENT_LOOPS.contains(&word) && entity.is_some() => SpanRole::Agent,
         (None, Some(role)) => role,
         (None, None) if tool.is_some() => SpanRole::Tool,
         // Older spans of an agent have the sum of its models.
@@ -192,7 +201,6 @@ pub(super) fn about_of(
         }
         (None, None) => SpanRole::Step,
     };
-    let entity = attributes.first(Known::Entity);
     let target = || entity.or_else(|| Some(named()?.1)).unwrap_or(span_name);
     let shown = match role {
         SpanRole::Tool => tool.unwrap_or_else(target),
@@ -203,11 +211,7 @@ pub(super) fn about_of(
     let is_model = matches!(role, SpanRole::Model | SpanRole::Embedding);
     let has_counts = attributes.first(Known::TokensIn).is_some();
     let call = (role == SpanRole::Model).then(|| call_of(attributes));
-    let said = |message: &ChatMessage| Some(texts::text(&messages::text_of(message)));
-    let [given, replied] = match &call {
-        Some(call) => [call.messages.last().and_then(said), call.reply.as_ref().and_then(said)],
-        None => [None, None],
-    };
+    let [given, replied] = messages::texts_of(call.as_ref());
     let text = |known: Known| attributes.first(known).and_then(texts::json_text);
     let about = SpanAbout {
         name: texts::name(shown),
@@ -230,7 +234,7 @@ pub(super) fn about_of(
     (about, call.filter(|call| !call.is_empty()).map(Box::new))
 }
 
-/// What the attributes of a model's span tell of its call.
+/// The call of a model, from the attributes of its span.
 fn call_of(attributes: &Attributes) -> ReportedCall {
     let [request, response] =
         [Known::InputMessages, Known::OutputMessages].map(|known| attributes.value(known));

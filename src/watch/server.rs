@@ -206,7 +206,7 @@ impl Receiver {
         if !is_host || request.headers().contains_key(ORIGIN) {
             return refused(StatusCode::FORBIDDEN, "this Host or Origin is refused");
         }
-        // The end of an address and the beginning of a path may both have a slash.
+        // `http://…/TOKEN/` and `/v1/traces` make two slashes.
         let mut parts = request.uri().path().split('/').filter(|part| !part.is_empty());
         let token = match is_local {
             true => parts.next(),
@@ -216,11 +216,11 @@ impl Receiver {
         // Digests take the same time to compare, wherever they differ.
         if sha256_of_text(token.unwrap_or_default()) != sha256_of_text(&self.address.token) {
             let how = match is_local {
-                true => "with its token, which is a part of the address",
-                false => "with its token in the header x-api-key",
+                true => "with the token in its path",
+                false => "and send the token in the header x-api-key",
             };
             self.missing(format!(
-                "a request without the token was refused: use the address of the receiver {how}"
+                "a request without the token was refused: use the receiver's address {how}"
             ))
             .await;
             return refused(StatusCode::FORBIDDEN, "wrong token");
@@ -327,12 +327,12 @@ impl Receiver {
     }
 }
 
-/// What a body tells.
+/// The content of a request.
 #[derive(Default)]
 struct ReadBody {
     messages: Vec<TraceMessage>,
     parts: Vec<PartMessage>,
-    /// Why some of it is not here.
+    /// Why a part of it is missing.
     missing: Option<&'static str>,
 }
 
@@ -390,7 +390,7 @@ impl BodyFormat {
         let messages = match self {
             Self::Traces { is_json } => {
                 let (messages, unread) = otlp::traces(&body, *is_json)?;
-                let why = "spans have no id, or none of their trace";
+                let why = "spans have no id, or no trace id";
                 let missing = (unread > 0).then_some(why);
                 return Ok(ReadBody { messages, missing, ..ReadBody::default() });
             }

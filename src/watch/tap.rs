@@ -6,9 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::otlp::{about_of, said_in_events};
+use super::otlp::{about_of, notes_of, said_in_events};
 use super::{PartMessage, Protocol, SpanMessage, TraceMessage, messages, texts};
-use crate::log::event::ChatMessage;
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
 use crate::pattern::observed::ReportedCall;
 use crate::traces::conventions::Attributes;
@@ -33,7 +32,7 @@ struct Line {
     to: Option<String>,
     input: Option<String>,
     output: Option<String>,
-    /// The prompt of the call of a model, the tools that it is offered, and its reply: JSON in a text.
+    /// Of a model: its prompt, the tools that were offered, and its reply. Each is a text with JSON.
     messages: Option<String>,
     tools: Option<String>,
     reply: Option<String>,
@@ -49,7 +48,7 @@ struct Line {
     /// The events of a span of OpenTelemetry.
     #[serde(default)]
     events: Vec<Event>,
-    /// `tripped`: a guardrail has found what it looks for.
+    /// `tripped`: a guardrail refused the input or the output.
     state: Option<String>,
     #[serde(default)]
     scope: String,
@@ -63,7 +62,7 @@ struct Event {
     attributes: Map<String, Value>,
 }
 
-/// What the tap sends at once.
+/// The content of a request of the tap.
 #[derive(Default)]
 pub(super) struct TapMessages {
     pub messages: Vec<TraceMessage>,
@@ -86,7 +85,7 @@ pub(super) fn read(body: &[u8]) -> TapMessages {
                 parts.push(PartMessage { name: texts::name(&line.name), at_us, end });
             }
             Ok(line) if !line.id.is_empty() && !line.trace.is_empty() => {
-                messages.push(line.message())
+                messages.push(if line.event == "partial" { line.partial() } else { line.message() })
             }
             _ => lost = lost.saturating_add(1),
         }
@@ -100,6 +99,13 @@ fn us(at: Option<f64>) -> Option<u64> {
 }
 
 impl Line {
+    fn partial(self) -> TraceMessage {
+        let (span, text) = (texts::name(&self.id), texts::text(&self.output.unwrap_or_default()));
+        let (framework, trace) = ("", texts::name(&self.trace));
+        let what = SpanMessage::Partial { span, text };
+        TraceMessage { protocol: Protocol::Tap, framework, trace, what }
+    }
+
     fn message(mut self) -> TraceMessage {
         let (at_us, started_us) = (us(self.at), us(self.started_at));
         let is_end = self.event == "end";
@@ -131,23 +137,22 @@ impl Line {
             until_us: at_us.filter(|_| is_end),
             ..SpanAbout::default()
         };
-        let (about, call) = match is_otel {
+        let (about, call, notes) = match is_otel {
             false => {
                 let (mut known, call) = (known, self.call());
-                let said = |message: &ChatMessage| Some(texts::text(&messages::text_of(message)));
-                if let Some(call) = &call {
-                    known.input = call.messages.last().and_then(said).or(known.input);
-                    known.output = call.reply.as_ref().and_then(said).or(known.output);
-                }
-                (known, call)
+                let [given, replied] = messages::texts_of(call.as_deref());
+                known.input = given.or(known.input);
+                known.output = replied.or(known.output);
+                (known, call, Vec::new())
             }
             true => {
                 let mut attributes = Attributes::of_json(&self.attributes);
                 let events = std::mem::take(&mut self.events).into_iter();
-                said_in_events(events.map(|it| (it.name, it.attributes)), &mut attributes);
+                let events = events.map(|it| (it.name, it.attributes));
+                let (_, notes) = notes_of(said_in_events(events, &mut attributes));
                 let (mut about, call) = about_of(&self.name, &attributes);
                 about.add(&known);
-                (about, call)
+                (about, call, notes)
             }
         };
         let parent: Arc<str> = texts::name(self.parent.as_deref().unwrap_or_default());
@@ -159,13 +164,13 @@ impl Line {
                     (Some(_), _) => SpanEnd::Failed,
                     (None, _) => SpanEnd::Done,
                 };
-                SpanMessage::Closed { parent, end, about, call }
+                SpanMessage::Closed { parent, end, about, call, notes }
             }
         };
         TraceMessage { protocol, framework, trace: texts::name(&self.trace), what }
     }
 
-    /// What it tells of the call of a model.
+    /// The call of a model, if the line has a prompt or a reply.
     fn call(&self) -> Option<Box<ReportedCall>> {
         let value = |text: &Option<String>| {
             let text = text.as_deref()?;

@@ -126,13 +126,13 @@ pub enum Glyph {
     LaneInControl,
     /// When a running attempt times out.
     Timeout,
-    /// A turn that began with others.
+    /// The first turn of an actor in a fork.
     Fork,
-    /// A turn that began when several had ended.
+    /// A turn that began after several others had ended: a join.
     Join,
     /// A turn to which another agent handed over.
     HandedOver,
-    /// A turn that a tool of another agent called.
+    /// A turn that was started by a tool of another agent.
     Called,
 }
 

@@ -632,7 +632,9 @@ async fn interrupts_at_once_are_one() {
     // The shell could not handle a signal that it was started to ignore.
     crate::support::pipe::default_signals();
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-    let program = WatchedProgram { command, has_tap: false, has_langsmith: false, is_apart: true };
+    let [has_tap, has_langsmith, is_apart] = [false, false, true];
+    let on_terminal = [false; 2];
+    let program = WatchedProgram { command, has_tap, has_langsmith, is_apart, on_terminal };
     let (sender, mut inputs) = mpsc::channel(64);
     let sinks: [OutputSink; 2] = [Box::new(|_| ()), Box::new(|_| ())];
     let (running, _stdin) =
@@ -700,6 +702,11 @@ async fn one_protocol_counts_per_framework() {
     assert_eq!(hops(&runs[0].0), ["you > triage"]);
 }
 
+fn closed(parent: &str, about: SpanAbout) -> SpanMessage {
+    let (parent, notes) = (parent.into(), Vec::new());
+    SpanMessage::Closed { parent, end: SpanEnd::Done, about, call: None, notes }
+}
+
 /// The end of a span may arrive before its start, and a parent after its children: the run waits for what was
 /// named.
 #[tokio::test(start_paused = true)]
@@ -714,14 +721,9 @@ async fn run_waits_for_named_spans() {
             TraceMessage { protocol: Protocol::Otlp, framework: "", trace: "t".into(), what };
         HubInput::Messages(vec![message])
     };
-    let (end, tool, agent) = (SpanEnd::Done, SpanRole::Tool, SpanRole::Agent);
+    let (tool, agent) = (SpanRole::Tool, SpanRole::Agent);
     for what in [
-        SpanMessage::Closed {
-            parent: "desk".into(),
-            end,
-            about: about("refund", tool),
-            call: None,
-        },
+        closed("desk", about("refund", tool)),
         SpanMessage::Opened { parent: "desk".into(), about: about("refund", tool), call: None },
     ] {
         sender.send(input(what)).await.expect("received");
@@ -729,17 +731,15 @@ async fn run_waits_for_named_spans() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     // A tool that its child names first is called once, and once only.
     for what in [
-        SpanMessage::Closed { parent: "pay".into(), end, about: about("inner", tool), call: None },
+        closed("pay", about("inner", tool)),
         SpanMessage::Opened { parent: "desk".into(), about: about("pay", tool), call: None },
-        SpanMessage::Closed { parent: "desk".into(), end, about: about("pay", tool), call: None },
-        SpanMessage::Closed { parent: "".into(), end, about: about("desk", agent), call: None },
+        closed("desk", about("pay", tool)),
+        closed("", about("desk", agent)),
     ] {
         sender.send(input(what)).await.expect("received");
     }
     tokio::time::sleep(Duration::from_secs(11)).await;
-    let late =
-        SpanMessage::Closed { parent: "".into(), end, about: about("late", tool), call: None };
-    sender.send(input(late)).await.expect("received");
+    sender.send(input(closed("", about("late", tool)))).await.expect("received");
     drop(sender);
     let report = hub.await.expect("ended");
     let runs = runs.lock().expect("the runs").clone();
@@ -763,7 +763,7 @@ async fn unsent_lines_reach_next_run() {
     let (sender, inputs) = mpsc::channel(64);
     let hub = tokio::spawn(hub.run(inputs));
     let about = SpanAbout { id: "desk".into(), name: "desk".into(), ..SpanAbout::default() };
-    let what = SpanMessage::Closed { parent: "".into(), end: SpanEnd::Done, about, call: None };
+    let what = closed("", about);
     let message = TraceMessage { protocol: Protocol::Otlp, framework: "", trace: "t".into(), what };
     for input in [
         HubInput::Warning("first".into()),

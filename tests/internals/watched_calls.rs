@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::watch::{Watched, otlp, outcome};
-use crate::log::event::{Event, EventKind, World};
+use crate::log::event::{Event, EventKind, SpanId, World};
 use crate::log::facts::observed::ObservedFact;
 use crate::watch::PartMessage;
 use crate::watch::hub::HubInput;
@@ -603,6 +603,43 @@ async fn threads_link_their_runs() {
     assert_eq!(outcome(&runs[0].0)["stop_reason"], "nothing_reported");
 }
 
+/// A graph that was interrupted waits, unless the same trace continues it.
+#[tokio::test(flavor = "multi_thread")]
+async fn continued_graphs_do_not_wait() {
+    let (root, now) = ("018f6d2a-0000-7000-8000-000000000000", crate::base::time::now_ms());
+    let run = |number: u32,
+               parent: Option<&str>,
+               outputs: Value,
+               error: Option<&str>,
+               at: [u64; 2]| {
+        let time = |second: u64| (now - 10_000 + second * 1_000) as f64;
+        json!({"id": format!("018f6d2a-0000-7000-8000-{number:012}"), "trace_id": root, "parent_run_id": parent,
+               "name": "desk", "run_type": "chain", "inputs": {}, "outputs": outputs, "error": error,
+               "start_time": time(at[0]), "end_time": time(at[1])})
+    };
+    let asks = "GraphInterrupt((Interrupt(value='Publish?', id='5f'),))";
+    let asked = run(1, Some(root), json!({}), Some(asks), [1, 2]);
+    let continued = run(2, Some(root), json!({"output": "done"}), None, [3, 4]);
+    let whole = || run(0, None, json!({"output": "x"}), None, [0, 9]);
+    for (runs, reason) in [
+        (json!([asked, whole()]), "waits_for_input"),
+        (json!([asked, continued, whole()]), "success"),
+    ] {
+        let watched = Watched::start().await;
+        let body = json!({"post": runs}).to_string();
+        watched.post("/runs/batch", "application/json", body.as_bytes()).await;
+        let (_, runs) = watched.end(0).await;
+        assert_eq!(outcome(&runs[0].0)["stop_reason"], reason);
+        let note = runs[0].1.iter().find_map(|event| match ObservedFact::of(&event.kind) {
+            Some(ObservedFact::Note { text }) => Some((event.span, text.to_string())),
+            _ => None,
+        });
+        let (span, text) = note.expect("a note");
+        assert_eq!(text, "interrupt: Publish?");
+        assert_ne!(span, SpanId::RUN, "it belongs to the node that asks");
+    }
+}
+
 /// A prompt that grows is stored once, and a very long one says what it leaves out.
 #[tokio::test(flavor = "multi_thread")]
 async fn growing_prompts_are_stored_once() {
@@ -636,8 +673,5 @@ async fn growing_prompts_are_stored_once() {
         Some(ObservedFact::Note { text }) => Some(text.to_string()),
         _ => None,
     });
-    assert_eq!(
-        note.as_deref(),
-        Some("27 messages of the prompt are left out: a call keeps 256 KiB")
-    );
+    assert_eq!(note.as_deref(), Some("left out of this call: 27 messages (limit: 256 KiB)"));
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::watch::{Watched, otlp};
 use crate::log::world::World;
-use crate::log::world::turns::{Led, Shape};
+use crate::log::world::turns::{Fork, Led, Shape, Turn};
 
 /// A span that takes a stretch of time, in milliseconds.
 struct Stretch {
@@ -51,7 +51,7 @@ async fn world_of(stretches: &[Stretch]) -> World {
 fn told(world: &World) -> Vec<String> {
     let shape = Shape::of(world.observed().expect("observed"), world);
     let name = |at: usize| shape.lanes[shape.turns[at].lane].name.to_string();
-    let of = |(at, turn): (usize, &crate::log::world::turns::Turn)| {
+    let of = |(at, turn): (usize, &Turn)| {
         let before: Vec<String> = turn.before.iter().map(|at| name(*at)).collect();
         let how = match turn.led {
             Led::Start => "",
@@ -59,8 +59,8 @@ fn told(world: &World) -> Vec<String> {
             Led::Handoff => " from ",
             Led::Consult => " called by ",
         };
-        let fork = if turn.is_fork { "+" } else { "" };
-        let again = if shape.is_again(at) { " again" } else { "" };
+        let fork = if turn.fork == Fork::No { "" } else { "+" };
+        let again = if turn.is_again { " again" } else { "" };
         let guess = if turn.by_time { "?" } else { "" };
         format!("{fork}{}{again}{how}{}{guess}", name(at), before.join("&"))
     };

@@ -103,9 +103,11 @@ fn play(home: &Home, run: &str, name: &str) -> (Value, String) {
     let text = made(home, run, &file);
     let tested = home.run(&["test", &file]);
     assert_eq!(tested.code, Some(0), "{name}: {tested:?}\n{text}");
-    let ended = home.run(&["run", &file, "--instant", "--format", "json"]);
+    let ended = home.run(&["run", &file, "--instant", "--format", "jsonl"]);
     assert_eq!(ended.code, Some(0), "{name}: {ended:?}\n{text}");
-    (ended.json(), text)
+    // Nothing fails that did not fail in the program.
+    assert!(!ended.out.contains("not a JSON object"), "{name}: {}\n{text}", ended.out);
+    (ended.lines().pop().expect("an outcome"), text)
 }
 
 #[test]
@@ -118,6 +120,27 @@ fn watched_program_becomes_scenario() {
     assert_eq!(outcome["answer"], "Refunded.", "{text}");
     assert!(text.contains("calls('refund') == 1"), "{text}");
     assert!(text.contains("# TODO: "), "{text}");
+}
+
+/// How a run ended that no scenario can repeat is said, and nothing is made up that fails in its place.
+#[test]
+fn unrepeatable_ends_are_said() {
+    let Some(python) = python_of("langgraph") else { return };
+    let senders = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/senders");
+    for (wanted, why) in
+        [("interrupt", "waits for input"), ("fail", "RuntimeError: the answer template is missing")]
+    {
+        let home = Home::new();
+        let (python, script) = (python.to_string_lossy(), senders.join("langgraph_desk.py"));
+        let args = ["watch", "--", &*python, &script.to_string_lossy(), wanted];
+        end(home.command(&args).env("SLOW_S", "0"));
+        let (_, text) = play(&home, "last", wanted);
+        assert!(
+            text.contains(&format!("the run ended without success ({why}")),
+            "{wanted}: {text}"
+        );
+        assert!(!text.contains("bad_response"), "{wanted}: {text}");
+    }
 }
 
 /// Real frameworks with models that are no models: the same agents, calls and answer.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::binary::{Ended, Home, Running, end, press_enter};
-use crate::support::senders::{SENDER, python_of};
+use crate::support::senders::{SENDER, python_of, sender_of};
 
 fn watch(home: &Home, args: &[&str], command: &[&str]) -> Ended {
     home.run(&[&["watch"], args, &["--"], command].concat())
@@ -22,6 +22,7 @@ fn output_and_exit_code_stay() {
         ("printf 'no end of line'", 0, "no end of line"),
         ("kill -TERM $$", 143, ""),
         ("exec 1>&- 2>&-; exit 7", 7, ""),
+        ("test -t 1 || echo a pipe", 0, "a pipe\n"),
     ] {
         let ended = watch(&home, &[], &["sh", "-c", script]);
         assert_eq!((ended.code, &*ended.out), (Some(code), out), "{script}: {ended:?}");
@@ -228,6 +229,207 @@ fn frameworks_are_watched_live() {
             assert_eq!(ended.code, Some(code), "{wanted}: {ended:?}");
             assert_eq!(ended.json()["stop_reason"], reason, "{wanted}");
         }
+    }
+}
+
+/// What a run of another program was, in a line: its end, its agents with their turns, its tools with calls and failures,
+/// its models with calls and tokens, and its path.
+fn account_of(outcome: &Value) -> String {
+    let list = |name: &str, fields: &[&str]| {
+        let rows = outcome[name].as_array().into_iter().flatten();
+        let row = |row: &Value| {
+            let words = fields.iter().map(|field| row[*field].to_string());
+            words.collect::<Vec<_>>().join(" ").replace('"', "")
+        };
+        let mut rows: Vec<String> = rows.map(row).collect();
+        rows.sort();
+        rows.join(", ")
+    };
+    let path = outcome["path"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    [
+        outcome["stop_reason"].as_str().unwrap_or_default().to_owned(),
+        list("agents", &["agent", "turns"]),
+        list("tool_calls", &["name", "calls", "failed"]),
+        list("model_calls", &["name", "calls", "tokens_in", "tokens_out"]),
+        path.collect::<Vec<_>>().join(" > "),
+    ]
+    .join(" | ")
+}
+
+/// The frameworks in the shapes that people build with them: what the programs do themselves, as their scripts say it.
+/// `lanes`: what is drawn in the row of an actor; of hops, in any row.
+#[test]
+fn frameworks_are_shown_as_they_are() {
+    let desk = "success | answer 1, approve 1, check 2, fetch 2, intake 1, price 1, research 2 | read_policy 1 0, \
+                search_orders 1 0 | desk-model-1 1 120 14 | intake > research > research > price > approve > answer";
+    let asks = "waits_for_input | approve 1, check 2, fetch 2, intake 1, price 1, research 2 | read_policy 1 0, \
+                search_orders 1 0 |  | intake > research > research > price > approve";
+    for (framework, script, mode, runs, lanes) in [
+        (
+            "langgraph",
+            "langgraph_desk.py",
+            "",
+            &[desk][..],
+            &[("research x2", "⑂"), ("price", "⑃")][..],
+        ),
+        (
+            "langgraph",
+            "langgraph_desk.py",
+            "resume",
+            &[asks, "success | answer 1, approve 1 |  | desk-model-1 1 120 14 | approve > answer"],
+            &[("answer", "▰")],
+        ),
+        (
+            "openai-agents",
+            "openai_agents_desk.py",
+            "",
+            &[
+                "success | billing 1, triage 1 | find_invoice 1 0 | fake-billing-1 2 180 24, fake-triage-1 1 90 12 | \
+                 triage > billing",
+                "guardrail_tripped | triage 1 |  |  | triage",
+            ],
+            &[],
+        ),
+        (
+            "openai-agents",
+            "openai_agents_desk.py",
+            "error",
+            &["success | clerk 1 | read_ledger 1 1 | fake-clerk-1 2 180 24 | clerk"],
+            &[],
+        ),
+        (
+            "crewai",
+            "crewai_desk.py",
+            "",
+            &[
+                "success | Researcher 1, Writer 1 | read_archive 1 0 | fake-research-1 2 160 40, fake-write-1 1 80 20 | \
+               Researcher > Writer",
+            ],
+            &[("order", "by time")],
+        ),
+        (
+            "crewai",
+            "crewai_desk.py",
+            "hierarchical",
+            &[
+                "success | Crew Manager 1, Researcher 1 | delegate_work_to_coworker 1 0, read_archive 1 0 | \
+               fake-manager-1 2 160 40, fake-research-1 2 160 40 | Crew Manager",
+            ],
+            &[("Researcher", "⇄")],
+        ),
+        (
+            "pydantic-ai",
+            "pydantic_ai_desk.py",
+            "retry",
+            &[
+                "success | planner 1, researcher 1 | ask_researcher 1 0, read_archive 2 1 | fake-plan-1 2 118 24, \
+               fake-research-1 3 186 26 | planner",
+            ],
+            &[("researcher", "⇄")],
+        ),
+        (
+            "otel",
+            "otel_plain.py",
+            "",
+            &[
+                "success | forecaster 1 | read_old_sensor 1 1, read_sensor 1 0 | fake-weather-1-2025 1 31 9 | forecaster",
+            ],
+            &[],
+        ),
+    ] {
+        let home = Home::new();
+        let Some(mut command) = sender_of(framework, script, home.path()) else { continue };
+        command.extend((!mode.is_empty()).then(|| mode.to_owned()));
+        let mut args = vec!["watch", "--format", "jsonl", "--"];
+        args.extend(command.iter().map(String::as_str));
+        let ended = end(home.command(&args).env("SLOW_S", "0"));
+        assert_eq!(ended.code, Some(0), "{framework} {mode}: {ended:?}");
+        let lines = ended.lines();
+        let outcomes = lines.iter().filter(|line| line["kind"] == "outcome");
+        let mut accounts: Vec<String> = outcomes.map(account_of).collect();
+        // Runs that are over at the same time end in any order.
+        accounts.sort();
+        let mut wanted = runs.to_vec();
+        wanted.sort_unstable();
+        assert_eq!(accounts, wanted, "{framework} {mode}");
+        let drawn = home.run(&["picture", "last", "--text", "--no-store"]);
+        for (row, mark) in lanes {
+            let has_both = |line: &str| line.contains(row) && line.contains(mark);
+            assert!(drawn.out.lines().any(has_both), "{framework} {mode}: {row}\n{}", drawn.out);
+        }
+    }
+}
+
+/// What is watched of a program equals what its model was asked: calls, tokens, the first prompt and the tools.
+#[test]
+fn watched_calls_equal_the_model() {
+    for (framework, script, agent) in [
+        ("langgraph", "langchain_desk.py", "desk"),
+        ("adk", "adk_desk.py", "desk"),
+        ("agent-framework", "agent_framework_desk.py", "desk"),
+        ("strands", "strands_desk.py", "desk"),
+        ("node", "ai_sdk_desk.mjs", "desk"),
+        ("node", "langgraph_desk.mjs", "desk"),
+    ] {
+        let home = Home::new();
+        let Some(command) = sender_of(framework, script, home.path()) else { continue };
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let ended = watch(&home, &["--format", "jsonl"], &command);
+        assert_eq!(ended.code, Some(0), "{script}: {ended:?}");
+        let account = ended.err.lines().rev().find(|line| line.starts_with("{\"calls\""));
+        let account: Value =
+            serde_json::from_str(account.unwrap_or_else(|| panic!("{script}: {ended:?}")))
+                .expect("JSON");
+        let lines = ended.lines();
+        let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).collect::<Vec<_>>();
+        let [outcome] = of("outcome")[..] else { panic!("{script}: one run: {ended:?}") };
+        let usage = &outcome["usage"];
+        for name in ["prompt_tokens", "completion_tokens"] {
+            assert_eq!(usage[name], account[name], "{script}: {outcome}");
+        }
+        let calls = of("call.started");
+        assert_eq!(json!(calls.len()), account["calls"], "{script}: {ended:?}");
+        assert_eq!(outcome["model_calls"][0]["calls"], account["calls"], "{script}: {outcome}");
+        // The one that no earlier prompt begins like.
+        let whole = calls.iter().find(|call| call["prompt"]["after"].is_null());
+        let prompt = &whole.expect("a whole prompt")["prompt"];
+        let names = |of: &Value, name: &str| -> Value {
+            of.as_array()
+                .map(|all| all.iter().map(|it| it[name].clone()).collect())
+                .unwrap_or_default()
+        };
+        let mut roles = names(&prompt["messages"], "role");
+        let first = account["roles"].as_array().map_or(0, Vec::len);
+        roles.as_array_mut().expect("roles").truncate(first);
+        assert_eq!(roles, account["roles"], "{script}: {prompt}");
+        // Strands and Agent Framework leave the tools out of their spans.
+        if !prompt["tools"].is_null() {
+            assert_eq!(names(&prompt["tools"], "name"), account["tools"], "{script}: {prompt}");
+        }
+        let replies = of("attempt.answered");
+        // A slow machine may report them in another order.
+        let has = |name: &str, wanted: &str| {
+            replies.iter().any(|reply| {
+                reply.pointer(name).and_then(Value::as_str).is_some_and(|it| it.trim() == wanted)
+            })
+        };
+        assert!(has("/tool_calls/0/name", "stock"), "{script}: {replies:?}");
+        assert!(has("/text", "There are 7 lamps."), "{script}: {replies:?}");
+        assert_eq!(
+            outcome["answer"].as_str().map(str::trim),
+            Some("There are 7 lamps."),
+            "{script}"
+        );
+        let tools = &outcome["tool_calls"];
+        assert_eq!(
+            (&tools[0]["name"], &tools[0]["calls"]),
+            (&json!("stock"), &json!(1)),
+            "{script}"
+        );
+        let agents = names(&outcome["agents"], "agent");
+        let has_agent =
+            |agent: &str| agents.as_array().is_some_and(|all| all.contains(&json!(agent)));
+        assert!(has_agent(agent), "{script}: {outcome}");
     }
 }
 

@@ -1,10 +1,12 @@
 """A crew of a researcher and a writer, with CrewAI and a fake model.
 
-Usage: python crewai_desk.py
+Usage: python crewai_desk.py [hierarchical]
+With `hierarchical` a manager delegates to the researcher.
 SLOW_S sets how long the tool takes (1 second by default).
 """
 
 import os
+import sys
 import time
 
 os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
@@ -83,8 +85,21 @@ find = Task(description="Find what happened in 1969.", expected_output="One fact
 write = Task(description="Write one line on it.", expected_output="One line", agent=writer, context=[find])
 
 
+manager = ScriptedLLM(
+    model="fake-manager-1",
+    script=[
+        "Thought: The researcher knows.\nAction: Delegate work to coworker\nAction Input: "
+        '{"task": "Find what happened in 1969.", "context": "It is for an article.", "coworker": "Researcher"}',
+        "Thought: I now know the final answer.\nFinal Answer: In 1969 people landed on the moon.",
+    ],
+)
+
+
 def main() -> None:
     crew = Crew(name="article", agents=[researcher, writer], tasks=[find, write], process=Process.sequential)
+    if "hierarchical" in sys.argv:
+        find.agent = None
+        crew = Crew(name="article", agents=[researcher, writer], tasks=[find], process=Process.hierarchical, manager_llm=manager)
     result = crew.kickoff()
     print(result.raw)
 

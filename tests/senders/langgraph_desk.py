@@ -1,6 +1,6 @@
 """A small support desk as a LangGraph graph, with a fake chat model and no network.
 
-Usage: python langgraph_desk.py [fail|interrupt]
+Usage: python langgraph_desk.py [fail|interrupt|resume]
 SLOW_S sets how long the slow tool takes (3 seconds by default).
 """
 
@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Send, interrupt
+from langgraph.types import Command, Send, interrupt
 
 SLOW_S = float(os.environ.get("SLOW_S", "3"))
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -106,7 +106,7 @@ def fallback_price_step(state: Desk) -> dict:
 
 
 def approve(state: Desk) -> dict:
-    if MODE == "interrupt":
+    if MODE in ("interrupt", "resume"):
         verdict = interrupt({"question": "Cancel order #1002?", "price": state["price"]})
         return {"approved": verdict == "yes"}
     return {"approved": True}
@@ -152,7 +152,7 @@ def build_desk():
     graph.add_edge("price", "approve")
     graph.add_edge("approve", "answer")
     graph.add_edge("answer", END)
-    checkpointer = MemorySaver() if MODE == "interrupt" else None
+    checkpointer = MemorySaver() if MODE in ("interrupt", "resume") else None
     return graph.compile(checkpointer=checkpointer, name="support_desk")
 
 
@@ -163,7 +163,9 @@ def main() -> None:
     result = desk.invoke(question, config)
     if "__interrupt__" in result:
         print("waiting:", result["__interrupt__"][0].value["question"])
-        return
+        if MODE == "interrupt":
+            return
+        result = desk.invoke(Command(resume="yes"), config)
     for line in sorted(result["findings"]):
         print(line)
     print(result["price"])

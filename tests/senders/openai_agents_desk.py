@@ -1,12 +1,14 @@
 """A triage agent that hands off to billing, with the OpenAI Agents SDK.
 
 The model is a fake, there is no network and no key.
-Usage: python openai_agents_desk.py
+Usage: python openai_agents_desk.py [error]
+With `error` a tool fails, and its agent replies all the same.
 SLOW_S sets how long the tool takes (1 second by default).
 """
 
 import asyncio
 import os
+import sys
 
 from agents import (
     Agent,
@@ -108,7 +110,26 @@ triage = Agent(
 )
 
 
+@function_tool
+async def read_ledger(year: str) -> str:
+    """Read the ledger of a year."""
+    raise ValueError(f"there is no ledger of {year}")
+
+
+clerk = Agent(
+    name="clerk",
+    model=ScriptedModel(
+        "fake-clerk-1", [calls("read_ledger", '{"year": "1969"}', "call_3"), says("It cannot be read.")]
+    ),
+    tools=[read_ledger],
+)
+
+
 async def main() -> None:
+    if "error" in sys.argv:
+        result = await Runner.run(clerk, "Read the ledger of 1969.")
+        print(result.final_output)
+        return
     result = await Runner.run(triage, "Why did I pay invoice 2041 twice?")
     print(result.last_agent.name)
     print(result.final_output)

@@ -1,13 +1,15 @@
 """A planner agent that asks a researcher agent, with Pydantic AI and fake models.
 
-Usage: python pydantic_ai_desk.py
+Usage: python pydantic_ai_desk.py [retry]
+With `retry` the archive refuses the first call of its tool.
 SLOW_S sets how long the tool takes (1 second by default).
 """
 
 import asyncio
 import os
+import sys
 
-from pydantic_ai import Agent, RunContext
+from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -19,8 +21,10 @@ def answered(messages: list[ModelMessage]) -> int:
 
 
 def research_model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    if answered(messages) == 0:
-        return ModelResponse(parts=[ToolCallPart("read_archive", {"year": 1969})])
+    refused = 1 if "retry" in sys.argv else 0
+    if answered(messages) <= refused:
+        year = 1969 if answered(messages) == refused else 69
+        return ModelResponse(parts=[ToolCallPart("read_archive", {"year": year})])
     return ModelResponse(parts=[TextPart("The archive names one landing.")])
 
 
@@ -38,6 +42,8 @@ planner = Agent(FunctionModel(plan_model, model_name="fake-plan-1"), name="plann
 async def read_archive(year: int) -> str:
     """Read the archive of a year."""
     await asyncio.sleep(SLOW_S)
+    if year < 1000:
+        raise ModelRetry("give the year with four digits")
     return f"{year}: first landing on the moon"
 
 

@@ -1,7 +1,7 @@
 //! Programs to watch: one for Python alone, which speaks OTLP by itself, and the virtual environments of real
 //! frameworks.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Posts a span that ends when a line comes, or at once, and prints what it got.
 pub const SENDER: &str = r#"
@@ -42,4 +42,25 @@ pub fn python_of(framework: &str) -> Option<PathBuf> {
             None
         }
     }
+}
+
+/// The command of a program beside the virtual environments: of Python, or of Node, which finds its packages beside the
+/// script. `None`: the tests have no such environment.
+pub fn sender_of(framework: &str, script: &str, home: &Path) -> Option<Vec<String>> {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/senders");
+    if framework != "node" {
+        let script = scripts.join(script).to_string_lossy().into_owned();
+        return Some(vec![python_of(framework)?.to_string_lossy().into_owned(), script]);
+    }
+    let packages = PathBuf::from(std::env::var_os("ROUNDTABLE_SENDERS")?).join("node/node_modules");
+    if !packages.exists() {
+        println!("SKIPPED: there is no {}", packages.display());
+        return None;
+    }
+    for name in [script, "model.mjs"] {
+        std::fs::copy(scripts.join(name), home.join(name)).expect("copied");
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(packages, home.join("node_modules")).expect("linked");
+    Some(vec!["node".to_owned(), script.to_owned()])
 }

@@ -402,7 +402,7 @@ fn cells(row: &RunRow, process: Option<&ProcessOut>, now: u64, paint: &StreamSty
     [
         visible(row.id.as_str()).into_owned(),
         age_text(now.saturating_sub(row.started_ms)),
-        // The runs of one program are told apart by what they are about.
+        // All runs of one program have its name; their titles differ.
         match &*row.pattern {
             "observed" => visible_within(&row.title, MAX_TITLE) + pin,
             _ => visible(&row.scenario).into_owned() + pin,

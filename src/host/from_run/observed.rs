@@ -13,7 +13,7 @@ use super::fixtures::put_result;
 use super::values;
 use crate::base::json_text::to_canonical_json;
 use crate::base::refused::Refused;
-use crate::log::event::{RunStarted, World};
+use crate::log::event::{RunStarted, StopReason, World};
 use crate::log::facts::observed::SpanEnd;
 use crate::scenario::people::ASK;
 use crate::scenario::spec::tool::TRANSFER;
@@ -41,6 +41,7 @@ pub fn scenario_of(head: &RunStarted, world: &World) -> Result<(String, Vec<Stri
         world,
         head,
         succeeded: closed.is_none_or(|closed| closed.reason.is_success()),
+        ends_with_failure: false,
         names: Names::default(),
         turns,
         left,
@@ -48,13 +49,19 @@ pub fn scenario_of(head: &RunStarted, world: &World) -> Result<(String, Vec<Stri
         calls: BTreeMap::new(),
     };
     file.left.push(
-        "the instructions of the agents, and the arguments that their tools take, are not in the spans"
+        "the instructions of the agents, and the arguments that their tools take, are not copied"
             .into(),
     );
     let text = match file.is_team() {
         true => file.team(),
         false => file.swarm(),
     };
+    if !file.succeeded && !file.ends_with_failure {
+        file.left.push(format!(
+            "the run ended without success ({}), the scenario does not",
+            file.why_failed()
+        ));
+    }
     Ok((text, file.left))
 }
 
@@ -62,6 +69,8 @@ struct ObservedFile<'r> {
     world: &'r World,
     head: &'r RunStarted,
     succeeded: bool,
+    /// Whether its last call of a model failed.
+    ends_with_failure: bool,
     names: Names,
     turns: Vec<Turn>,
     left: Vec<String>,
@@ -342,9 +351,13 @@ impl ObservedFile<'_> {
                 row.insert("round", value(place as i64 + 1));
                 row
             };
-            // A run that failed ends with a failure.
-            let fails = is_last && !self.succeeded && place + 1 == count;
+            let is_end = is_last && !self.succeeded && place + 1 == count;
+            let fails = is_end && round.said.is_none() && !round.failed.is_empty();
             let attempts = round.failed.len() + usize::from(!fails);
+            if !round.failed.is_empty() {
+                let left = "how calls of a model failed is not known: each is a bad response here";
+                self.left.push(left.to_owned());
+            }
             for (nth, failed) in round.failed.iter().enumerate() {
                 let mut row = begin();
                 if attempts > 1 {
@@ -356,13 +369,7 @@ impl ObservedFile<'_> {
                 script.push(row);
             }
             if fails {
-                if round.failed.is_empty() {
-                    let mut row = begin();
-                    row.insert("text", value(""));
-                    let why = self.why_failed();
-                    row.insert("fault", value(fault("bad_response", &why, 1)));
-                    script.push(row);
-                }
+                self.ends_with_failure = true;
                 continue;
             }
             let mut row = begin();
@@ -401,17 +408,17 @@ impl ObservedFile<'_> {
         written
     }
 
-    /// Why the run failed.
-    fn why_failed(&mut self) -> String {
-        let failed = self.world.observed().and_then(|observed| {
+    /// Why the run failed, or stopped.
+    fn why_failed(&self) -> String {
+        let closed = self.world.progress.closed.as_ref();
+        let reason = closed.map(|closed| &closed.reason);
+        let failed = self.world.observed().filter(|_| reason == Some(&StopReason::SpanFailed));
+        let failed = failed.and_then(|observed| {
             let mut failed = observed.spans.iter().filter(|it| it.end == Some(SpanEnd::Failed));
             let error = failed.next_back()?.about.error.clone()?;
             error.lines().next().map(str::to_owned)
         });
-        failed.unwrap_or_else(|| {
-            self.left.push("why the run failed is not in its spans".to_owned());
-            "the program failed".to_owned()
-        })
+        failed.or_else(|| Some(reason?.phrase().into_owned())).unwrap_or_default()
     }
 
     fn beginning(&mut self, pattern: &str, turns: &[Turn]) -> DocumentMut {
@@ -459,7 +466,7 @@ impl ObservedFile<'_> {
         llm.insert("retries", value(retries));
         tools.insert("llm", Item::Table(llm));
         for (name, calls) in std::mem::take(&mut self.fixtures) {
-            tools.insert(&name, Item::Table(tool_table(&calls)));
+            tools.insert(&name, Item::Table(tool_table(&name, &calls, &mut self.left)));
         }
         if is_team {
             for name in order {
@@ -476,7 +483,11 @@ impl ObservedFile<'_> {
             row.insert("that", value(that));
             rows.push(row);
         };
-        expect(format!("status == '{}'", if self.succeeded { "ok" } else { "stopped" }));
+        match (self.succeeded, self.ends_with_failure) {
+            (true, _) => expect("status == 'ok'".to_owned()),
+            (false, true) => expect("status == 'stopped'".to_owned()),
+            (false, false) => {}
+        }
         for (name, calls) in &self.calls {
             expect(format!("{} == {calls}", calls_of(name)));
         }
@@ -523,7 +534,7 @@ fn agent_table(tools: Option<&BTreeSet<String>>) -> Table {
 }
 
 /// A tool as a fixture. Equal calls with different results are told apart by their numbers.
-fn tool_table(calls: &[(Value, Done)]) -> Table {
+fn tool_table(name: &str, calls: &[(Value, Done)], left: &mut Vec<String>) -> Table {
     let mut retries = InlineTable::new();
     retries.insert("max_attempts", 1.into());
     let mut off = InlineTable::new();
@@ -565,7 +576,7 @@ fn tool_table(calls: &[(Value, Done)]) -> Table {
                     row.insert("fault", value(fault("tool", &done.error(), 1)));
                     row.insert("raw", value("null"));
                 }
-                false => put_result(&mut row, &result_of(done)),
+                false => put_result(&mut row, &result_of(name, done, left)),
             }
             rows.push(row);
         }
@@ -576,13 +587,18 @@ fn tool_table(calls: &[(Value, Done)]) -> Table {
     table
 }
 
-/// A result: the object or list that the text is, else the text.
-fn result_of(done: &Done) -> Value {
+/// A result as an object, which results of tools are here.
+fn result_of(name: &str, done: &Done, left: &mut Vec<String>) -> Value {
     let Some(text) = done.about.output.as_deref() else { return Value::Null };
-    match serde_json::from_str::<Value>(text) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
+    let result = match serde_json::from_str::<Value>(text) {
+        Ok(object @ Value::Object(_)) => return object,
+        Ok(list @ Value::Array(_)) => list,
         _ => text.into(),
-    }
+    };
+    left.push(format!(
+        "the results of {name} are no objects: here they are the field `result` of one"
+    ));
+    json!({ "result": result })
 }
 
 fn put_latency(row: &mut Table, done: &Done) {

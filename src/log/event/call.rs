@@ -48,10 +48,11 @@ pub struct Prompt {
     /// The call whose prompt and reply come first, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<SpanId>,
-    /// How many messages of those come first; `None`: all of them.
+    /// The number of those messages that come first; `None`: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u32>,
-    /// How many messages before the new ones are left out: the prompt of a watched program was too long.
+    /// The number of messages that are left out after the first new one, because the prompt of a watched program was too
+    /// long.
     #[serde(default, skip_serializing_if = "is_first")]
     pub left_out: u32,
     /// The new messages.

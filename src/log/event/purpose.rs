@@ -112,8 +112,8 @@ pub enum Purpose {
     Classify,
     /// The model writes the answer or the report at the end.
     Finalize,
-    /// A program that is watched calls its model. Such a call has no attempts, since the program makes them: its
-    /// reply (`attempt.answered`) closes it.
+    /// A watched program calls a model. Its attempts are not known, so the call has none: its reply (`attempt.answered`)
+    /// closes it.
     Watched,
 }
 

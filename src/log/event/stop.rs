@@ -198,15 +198,15 @@ stop_reasons! {
         /// Of an observed run: its outermost span failed.
         SpanFailed = "span_failed", Stopped, "the outermost span failed",
             Some("The outermost span failed: the transcript and the span have the error.");
-        /// Of an observed run: it stopped to ask, and waits for an answer.
+        /// Of an observed run: it stopped to ask a person.
         WaitsForInput = "waits_for_input", Stopped, "waits for input",
-            Some("The program stopped to ask: the next run of its thread continues it.");
+            Some("The program stopped to ask a person: the next run of its thread continues it.");
         /// Of an observed run: a guardrail stopped it.
         GuardrailTripped = "guardrail_tripped", Stopped, "a guardrail tripped",
-            Some("A guardrail found what it looks for, so the program did not go further: its span says what.");
+            Some("A guardrail refused the input or the output: its span says why.");
         /// Of an observed run: the program ended well and reported no span.
         NothingReported = "nothing_reported", Stopped, "nothing was reported",
-            Some("The program reported no agent. LangChain, LangGraph, OpenAI Agents, CrewAI, Pydantic AI, ADK, Agent Framework, Strands and all that sends OpenTelemetry over HTTP are seen: docs/watch.md says how.");
+            Some("No agent was reported. These are seen: LangChain, LangGraph, OpenAI Agents, CrewAI, Pydantic AI, ADK, Agent Framework, Strands, and programs that send OpenTelemetry over HTTP: docs/watch.md.");
         /// The operator ended the run.
         Cancelled = "cancelled", Cancelled, "cancelled",
             Some("Cancelled by you.");

@@ -300,10 +300,10 @@ pub trait Fact {
     }
 }
 
-/// A call that another program made, or only tokens that it used.
+/// A call of another program, or tokens that it used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndedCall {
-    /// What was called; `None`: the call is counted elsewhere, or there is none.
+    /// What was called; `None`: the call is counted at another span, or only tokens are counted.
     pub asks: Option<Asks>,
     /// Why it has no result; `None`: it has one.
     pub failed: Option<StopReason>,

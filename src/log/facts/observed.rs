@@ -29,10 +29,10 @@ facts! {
         "span.closed" Closed {
             /// How it ended.
             end: SpanEnd,
-            /// Whether its call is that of a span inside or around it, which is counted.
+            /// Whether another span inside or around it reports the same call, which is counted there.
             #[serde(default, skip_serializing_if = "std::ops::Not::not")]
             repeats_call: bool,
-            /// Whether its tokens and its cost are those of spans inside or around it, which are counted.
+            /// Whether spans inside or around it report the same tokens and cost, which are counted there.
             #[serde(default, skip_serializing_if = "std::ops::Not::not")]
             repeats_tokens: bool,
             /// What is known of it now.
@@ -46,17 +46,17 @@ facts! {
             /// The text.
             text: Arc<str>,
         },
-        /// What the trace of the run is about; belongs to the run. What is reported here takes precedence.
+        /// Title, thread and neighbours of the run, as its trace tells them; belongs to the run. The latest one counts.
         "trace.named" Named {
             /// What is known of it.
             #[serde(flatten)]
             about: Arc<TraceAbout>,
         },
-        /// The program, or the part of it that makes the trace, has ended; belongs to the run.
+        /// The program has ended, or the test or cell that made the trace; belongs to the run.
         "program.ended" Ended {
-            /// The exit code of the program; of a part 1 if it failed.
+            /// The exit code of the program; of a test or a cell 1 if it failed.
             exit_code: i32,
-            /// The part.
+            /// The test or the cell; absent: the whole program.
             #[serde(flatten)]
             part: Option<Arc<PartEnded>>,
         },
@@ -167,13 +167,13 @@ pub(crate) const SPANS_MISSING: &str = "some spans are missing: ";
 /// The same of lines of output, log records and notes.
 pub(crate) const TEXTS_MISSING: &str = "some texts are missing: ";
 
-/// What the trace of a run is about.
+/// The title, the thread and the neighbours of a run, as its trace tells them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TraceAbout {
     /// The test or the cell of the program that makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Arc<str>>,
-    /// What its outermost span was given.
+    /// The input of its outermost span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Arc<str>>,
     /// The thread of several runs that it belongs to.
@@ -187,7 +187,7 @@ pub struct TraceAbout {
     pub before: Option<RunId>,
 }
 
-/// How a part of a program has ended.
+/// How a test or a cell has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PartEnded {
     /// The test or the cell.
@@ -215,10 +215,10 @@ pub struct SpanAbout {
     /// The agent that takes over, of a handoff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Arc<str>>,
-    /// The model that answered, of a call of one; else the one that was asked.
+    /// The model that replied; if that is not known, the one that was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
-    /// The model that was asked, if another one answered.
+    /// The model that was requested, if another one replied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_model: Option<Arc<str>>,
     /// The provider of the model.
@@ -227,7 +227,7 @@ pub struct SpanAbout {
     /// The conversation of several runs that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<Arc<str>>,
-    /// The step of its graph, of a node: those of one step run beside each other.
+    /// Of a node: the step of its graph. Nodes of one step run at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
     /// What it was given.
@@ -239,7 +239,7 @@ pub struct SpanAbout {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
-    /// Tokens of the prompt, those of the cache included.
+    /// Tokens of the prompt, including those of the provider's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_in: Option<u64>,
     /// Those of them that were read from the provider's cache.
@@ -251,7 +251,7 @@ pub struct SpanAbout {
     /// Tokens of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_out: Option<u64>,
-    /// What it cost in US dollars: reported, or estimated from the tokens.
+    /// Its cost in US dollars: reported, or estimated from the tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// When it began, as Unix time in microseconds of that program's clock.
@@ -271,7 +271,8 @@ impl SpanAbout {
         Some(Usage { cached_tokens, cache_write_tokens, ..usage })
     }
 
-    /// Some count the tokens of the cache beside those of the prompt: they are more than the prompt has.
+    /// Makes the tokens of the prompt include those of the cache. Some providers report them separately, which shows
+    /// where the cache has more tokens than the prompt.
     pub(crate) fn include_cache(&mut self) {
         let (cached, written) = (self.tokens_cached.unwrap_or(0), self.tokens_written.unwrap_or(0));
         let of_cache = cached.saturating_add(written);
@@ -342,7 +343,7 @@ pub enum SpanRole {
     Agent,
     /// The call of a model.
     Model,
-    /// Texts become vectors.
+    /// The call of an embedding model.
     Embedding,
     /// The call of a tool.
     Tool,
@@ -367,9 +368,9 @@ pub enum SpanEnd {
     Done,
     /// With an error.
     Failed,
-    /// It stopped to ask; another run of its thread may continue it.
+    /// It stopped to ask a person. Another run of its thread may continue it.
     Interrupted,
-    /// Of a guardrail: it found what it looks for, and what it guards does not happen.
+    /// Of a guardrail: it refused the input or the output.
     Tripped,
     /// The program ended, or was silent, before the span's end was reported.
     Lost,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::agents::{AgentsFold, HopKind, HopRow, HopState, LineKind, ResultEnd, TranscriptLine};
 use super::chunked::Chunked;
 use super::outcome::OutcomeFields;
-use super::turns::{handed_to, is_same_name};
+use super::turns::{handed_to, plain_name};
 use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::base::name::AgentName;
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
@@ -56,7 +56,7 @@ pub struct Observed {
     /// The agent of the last turn outside of other agents.
     last_turn: Option<AgentName>,
     /// The handoffs with their messages, by the agent that has not begun its turn yet.
-    handed: BTreeMap<Arc<str>, Option<Arc<str>>>,
+    handed: BTreeMap<String, Option<Arc<str>>>,
     /// Turns inside of a span that is not known yet: who called the agent is not known either.
     held: BTreeMap<SpanId, Vec<SpanId>>,
 }
@@ -70,9 +70,9 @@ pub struct ObservedSpan {
     pub about: Arc<SpanAbout>,
     /// How it ended; `None`: it is open.
     pub end: Option<SpanEnd>,
-    /// Whether its call is that of a span inside or around it.
+    /// Whether another span reports the same call, which is counted there.
     pub repeats_call: bool,
-    /// The call in it, of a model whose prompt or reply was reported.
+    /// The call in the log, if a prompt or a reply of this model was reported.
     pub call: Option<SpanId>,
     /// Its turn among those of agents, if it is one.
     hop: Option<usize>,
@@ -323,7 +323,7 @@ impl Observed {
         let to = about.to.clone().unwrap_or_else(|| short(&about.name));
         let message = about.input.clone().filter(|text| !text.is_empty());
         if self.handed.len() < MAX_AGENTS {
-            self.handed.insert(Arc::clone(&to), message.clone());
+            self.handed.insert(plain_name(&to), message.clone());
         }
         self.say(event, Some(author), LineKind::HandedOver { to: AgentName::new(to), message });
     }
@@ -361,8 +361,7 @@ impl Observed {
         }
         let outer = self.turn_around(span, run).map(|turn| (turn_name(&turn.about), turn.id));
         let is_called = outer.as_ref().is_some_and(|(_, turn)| self.is_called(span, *turn, run));
-        let handed = self.handed.keys().find(|to| is_same_name(to, name.as_str())).cloned();
-        let handed = handed.and_then(|to| self.handed.remove(&to));
+        let handed = self.handed.remove(&plain_name(name.as_str()));
         let (kind, from) = match (&outer, &handed, &self.last_turn) {
             (Some((outer, _)), None, _) if is_called => (HopKind::Consult, Some(outer.clone())),
             (Some((outer, _)), Some(_), _) => (HopKind::Handoff, Some(outer.clone())),
@@ -458,7 +457,7 @@ impl Observed {
                     SpanEnd::Lost => ResultEnd::Cancelled,
                 };
                 if let Some(to) = handed_to(&about).filter(|_| self.handed.len() < MAX_AGENTS) {
-                    self.handed.insert(to, None);
+                    self.handed.insert(plain_name(&to), None);
                 }
                 let text = about.error.as_ref().or(about.output.as_ref()).cloned();
                 let (of, text) = (Arc::clone(&about.name), text.unwrap_or_default());
@@ -573,8 +572,8 @@ impl Observed {
         }
     }
 
-    /// A time of the program in the time of the log; `None`: that is not known. What began before the log did, as of
-    /// a program that reports ends alone, moves all times, so that the first one is the start of the log.
+    /// A time of the program's clock as a time of the log; `None`: not known. If the first span began before the log, as in
+    /// programs that report only ends, all times are moved so that it begins with the log.
     fn in_log(&self, time_us: u64) -> Option<Elapsed> {
         let (first, _) = self.clock_range_us?;
         let shift = self.clock_us?.max(first.cast_signed().saturating_neg());

@@ -75,7 +75,7 @@ pub struct Outcome {
 pub struct OutcomeUsage {
     /// Calls started.
     pub calls: u64,
-    /// Attempts made; `null` in a watched run, whose program makes them.
+    /// Attempts made; `null` for a watched run: its program does not report them.
     pub attempts: Option<u64>,
     /// Tokens of the replies, counted or estimated.
     #[serde(flatten)]

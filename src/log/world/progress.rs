@@ -52,7 +52,7 @@ pub struct RunProgress {
     pub closed: Option<Arc<RunClosed>>,
     /// Since when every branch waits for people, as far as the events tell: the clock is stopped.
     pub waits_since: Option<Elapsed>,
-    /// Since when no span of a watched program is open: its clock stands.
+    /// When the last open span of a watched program ended: its clock is stopped since then.
     pub quiet_since: Option<Elapsed>,
     /// Total length of the pauses so far.
     paused: Duration,
@@ -136,7 +136,7 @@ impl RunProgress {
         self.pauses.add(Elapsed(from), until);
     }
 
-    /// The clock stood between two moments, because nothing of a watched program was reported.
+    /// Stops the clock between two moments, in which a watched program reported no span.
     pub(super) fn stand(&mut self, from: Elapsed, until: Elapsed) {
         self.paused = self.paused.saturating_add(until.since(from));
         self.pauses.add(from, until);

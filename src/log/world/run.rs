@@ -40,7 +40,7 @@ pub struct RunFold {
     pub questions: Questions,
     /// Open calls of models and tools.
     leaf_calls: u64,
-    /// Spans of a watched program that are open.
+    /// The number of open spans of a watched program.
     open_observed: u64,
     /// The models of the run.
     pub models: ModelsByCaller,
@@ -117,7 +117,7 @@ impl RunFold {
             }
             _ => {}
         }
-        // Of the calls of another program only the spans count.
+        // A call of a watched program is counted at its span.
         let is_observed = self.head.as_ref().is_some_and(|it| it.model == ModelLabel::Observed);
         if !is_observed || !self.is_watched(event.span) {
             self.tools.apply(event, &self.spans, &self.progress);
@@ -183,7 +183,7 @@ impl RunFold {
                 }
             }
             EventKind::RunClosed(closed) => {
-                // Nothing of the program was waited for any more.
+                // The run waited for more spans, and none came.
                 if let Some(since) =
                     self.progress.quiet_since.take().filter(|_| !self.spans_are_few())
                 {
@@ -251,7 +251,7 @@ impl RunFold {
                     self.progress.result = Some(result.into());
                 }
             }
-            // Its span is counted.
+            // It is counted at its span.
             EventKind::CallStarted(call) if call.purpose == Purpose::Watched => {}
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
@@ -333,7 +333,7 @@ impl RunFold {
         self.spans.opened() <= 1
     }
 
-    /// The clock of a watched program runs from its first span to its last one. Its trace gives the run a title.
+    /// Updates the clock, which runs from the first span to the last one, and the title of a watched run.
     fn apply_observed(&mut self, fact: &ObservedFact, event: &Event) {
         match fact {
             ObservedFact::Opened { about, .. } => {
@@ -368,7 +368,8 @@ impl RunFold {
         }
     }
 
-    /// A time of the clock of a program in the time of the log, if it can be the same clock.
+    /// A time of the program's clock as a time of the log. `most` if it is not between `least` and `most`: then the clocks
+    /// differ.
     fn time_in_log(&self, time_us: Option<u64>, least: Elapsed, most: Elapsed) -> Elapsed {
         let start_us = self.head.as_ref().map_or(0, |head| head.wall_ms.saturating_mul(1_000));
         let time = time_us.and_then(|time| time.checked_sub(start_us)).map(Elapsed);

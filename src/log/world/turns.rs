@@ -1,7 +1,8 @@
-//! The shape of an observed run: who works when, and what led to it. The framework says it: a handoff, a call of a
-//! tool, the steps of a graph, a span inside another one. Where it says nothing, the times say it, and that is marked.
+//! The shape of an observed run: which agents and nodes work when, and what led to each turn. The framework says it:
+//! a handoff, a call of a tool, the steps of a graph, a span inside another one. Otherwise the times say it, and the turn is
+//! marked as such.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::RunFold;
@@ -12,40 +13,44 @@ use crate::log::facts::observed::{SpanAbout, SpanRole};
 /// The turns of agents and nodes, and a lane for each actor.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
-    /// In the order of the tree: what runs inside of an actor follows it. Else by their first starts.
+    /// By the start of their first turn; the actors inside another one follow it.
     pub lanes: Vec<Lane>,
     /// In the order of their starts.
     pub turns: Vec<Turn>,
-    /// Turns beyond the limit.
+    /// The number of turns beyond the limit.
     pub left_out: usize,
+    /// The index of the turn of each span.
+    places: HashMap<SpanId, usize>,
 }
 
-/// An agent or a node, in one place of the tree.
+/// An agent or a node, at one place of the tree.
 #[derive(Clone, Debug)]
 pub struct Lane {
     pub name: Arc<str>,
     pub role: SpanRole,
-    /// How many actors are around it.
+    /// The number of actors around it.
     pub depth: u16,
-    /// Its turns, by index.
+    /// The indexes of its turns.
     pub turns: Vec<usize>,
     /// The lane around it.
-    pub around: Option<usize>,
+    around: Option<usize>,
 }
 
 /// A turn of an agent or a node.
 #[derive(Clone, Debug)]
 pub struct Turn {
     pub span: SpanId,
+    /// The index of its lane.
     pub lane: usize,
-    /// When it began and ended, in the time of the log.
+    /// Its start and its end, in the time of the log.
     pub from: Elapsed,
     pub until: Option<Elapsed>,
     pub led: Led,
-    /// The turns that led to it, by index.
-    pub before: Vec<usize>,
-    /// Whether others began beside it, for the same reason.
-    pub is_fork: bool,
+    /// The indexes of the turns that led to it, ascending.
+    pub before: Arc<[usize]>,
+    pub fork: Fork,
+    /// Whether its actor has had an earlier turn, which has ended.
+    pub is_again: bool,
     /// Whether only the times say what led to it.
     pub by_time: bool,
 }
@@ -53,39 +58,78 @@ pub struct Turn {
 /// What led to a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Led {
-    /// Nothing that is known: it begins the trace, or the work inside of another turn.
+    /// Not known, or nothing: it is the first turn of the trace, or inside of another turn.
     Start,
-    /// Others had ended.
+    /// Other turns ended.
     Next,
     /// Another agent handed over to it.
     Handoff,
-    /// Another agent called it, as a tool.
+    /// A tool of another agent called it.
     Consult,
 }
 
-/// Most turns with a place in the shape.
+/// Whether a turn is one of several that the same turns led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fork {
+    /// It is the only one.
+    No,
+    /// It is the first one of its actor.
+    First,
+    /// Its actor has an earlier one.
+    More,
+}
+
+/// Maximum number of turns in the shape.
 const MAX_TURNS: usize = 20_000;
 
-/// Deepest spans that are looked through for the turn around one.
+/// Maximum number of spans between a turn and the turn around it.
 const MAX_DEPTH: usize = 64;
 
-/// The actors that work beside each other in a place of the tree.
+/// The latest turns at one place of the tree that the same turns led to.
 #[derive(Default)]
 struct Wave {
     turns: Vec<usize>,
-    /// Those that led to them.
-    before: Vec<usize>,
+    before: Arc<[usize]>,
     /// The step of the graph that they are.
     step: Option<u64>,
+    /// When the last of them ends; `None`: one is open.
+    until: Option<Elapsed>,
+    lanes: HashSet<usize>,
+}
+
+impl Wave {
+    fn of(before: Arc<[usize]>, step: Option<u64>) -> Self {
+        Self { before, step, until: Some(Elapsed(0)), ..Self::default() }
+    }
+
+    /// Whether a turn belongs to it: it is of the same step, or begins before the others have ended. By time, the calls
+    /// of one actor in a fork belong together, too, though some wait until others have ended.
+    fn has(&self, step: Option<u64>, from: Elapsed, lane: usize) -> bool {
+        if self.turns.is_empty() {
+            return false;
+        }
+        if step.is_some() && self.step.is_some() {
+            return step == self.step;
+        }
+        let is_call_of_fork = self.turns.len() > 1 && self.lanes.contains(&lane);
+        self.until.is_none_or(|until| until > from) || is_call_of_fork
+    }
+
+    fn add(&mut self, place: usize, lane: usize, until: Option<Elapsed>) {
+        self.until = self.until.zip(until).map(|(one, other)| one.max(other));
+        self.turns.push(place);
+        self.lanes.insert(lane);
+    }
 }
 
 impl Shape {
-    /// The shape of a run, as far as it is known.
+    /// The shape of a run.
     pub fn of(observed: &Observed, run: &RunFold) -> Self {
         let is_turn = |span: &&ObservedSpan| {
             let of_actor = matches!(span.about.role, SpanRole::Agent | SpanRole::Node);
             of_actor && !span.about.name.is_empty()
         };
+        let all = observed.spans.iter().filter(is_turn).count();
         let mut spans: Vec<(&ObservedSpan, (Elapsed, Option<Elapsed>))> = observed
             .spans
             .iter()
@@ -93,80 +137,115 @@ impl Shape {
             .take(MAX_TURNS)
             .map(|span| (span, observed.times(span, run)))
             .collect();
-        let all = observed.spans.iter().filter(is_turn).count();
         spans.sort_by_key(|(span, (from, _))| (*from, span.id));
         let mut shape = Self { left_out: all - spans.len(), ..Self::default() };
         let mut handoffs = Handoffs::of(observed, run);
-        let mut places: HashMap<SpanId, usize> = HashMap::new();
         let mut lanes: HashMap<(Option<usize>, Arc<str>), usize> = HashMap::new();
         let mut waves: HashMap<Option<usize>, Wave> = HashMap::new();
-        for (span, (from, until)) in spans {
-            let (around, called) = around(span.id, observed, run, &places);
-            let around_lane = around.and_then(|at| shape.turns.get(at)).map(|turn| turn.lane);
-            let name = actor(span);
-            let lane = *lanes.entry((around_lane, Arc::clone(&name))).or_insert_with(|| {
-                let around = around_lane.and_then(|at| shape.lanes.get(at));
-                let depth = around.map_or(0, |around| around.depth.saturating_add(1));
-                let (role, turns) = (span.about.role, Vec::new());
-                shape.lanes.push(Lane {
-                    name: Arc::clone(&name),
-                    role,
-                    depth,
-                    turns,
-                    around: around_lane,
-                });
-                shape.lanes.len() - 1
-            });
-            let place = shape.turns.len();
-            let handed = handoffs.take(&name, from, &shape);
+        for (span, times) in spans {
+            let (around, is_called) = shape.around(span.id, observed, run);
+            let lane = shape.lane_of(span, around, &mut lanes);
+            let handed = handoffs.take(&actor(span), times.0, &shape);
             let wave = waves.entry(around).or_default();
-            let is_beside = |at: &usize| {
-                let of = shape.turns.get(*at);
-                of.is_some_and(|of| {
-                    of.until.is_none_or(|until| until > from)
-                        || of.lane == lane && is_twin(of, from)
-                })
-            };
-            let has_steps = span.about.step.is_some() && wave.step.is_some();
-            let is_same = match has_steps {
-                true => span.about.step == wave.step,
-                false => wave.turns.iter().any(is_beside),
-            };
-            let (led, before) = if let Some(by) = handed {
-                *wave = Wave { turns: vec![place], before: by.into_iter().collect(), step: None };
-                (Led::Handoff, wave.before.clone())
-            } else if called {
-                (Led::Consult, around.into_iter().collect())
-            } else if is_same && !wave.turns.is_empty() {
-                wave.turns.push(place);
-                let led = if wave.before.is_empty() { Led::Start } else { Led::Next };
-                (led, wave.before.clone())
-            } else {
-                let before = std::mem::take(&mut wave.turns);
-                let led = if before.is_empty() { Led::Start } else { Led::Next };
-                *wave = Wave { turns: vec![place], before, step: span.about.step };
-                (led, wave.before.clone())
-            };
-            let by_time = led == Led::Next && !has_steps;
-            let is_fork = !called && wave.turns.len() > 1;
-            let beside = wave.turns.clone();
-            let turn = Turn { span: span.id, lane, from, until, led, before, is_fork, by_time };
-            shape.turns.push(turn);
-            if is_fork {
-                for at in beside {
-                    shape.turns.get_mut(at).into_iter().for_each(|turn| turn.is_fork = true);
-                }
-            }
-            if let Some(lane) = shape.lanes.get_mut(lane) {
-                lane.turns.push(place);
-            }
-            places.insert(span.id, place);
+            shape.add(span, times, lane, (around.filter(|_| is_called), handed), wave);
         }
         shape.sort_lanes();
         shape
     }
 
-    /// Puts what runs inside of an actor after it.
+    /// The lane of the actor of a span.
+    fn lane_of(
+        &mut self,
+        span: &ObservedSpan,
+        around: Option<usize>,
+        lanes: &mut HashMap<(Option<usize>, Arc<str>), usize>,
+    ) -> usize {
+        let around = around.and_then(|at| self.turns.get(at)).map(|turn| turn.lane);
+        let name = actor(span);
+        *lanes.entry((around, Arc::clone(&name))).or_insert_with(|| {
+            let depth = around.and_then(|at| self.lanes.get(at));
+            let depth = depth.map_or(0, |around| around.depth.saturating_add(1));
+            let (role, turns) = (span.about.role, Vec::new());
+            self.lanes.push(Lane { name, role, depth, turns, around });
+            self.lanes.len() - 1
+        })
+    }
+
+    /// Adds the next turn. `caller`: the turn whose tool has called it; `handed`: the turn that handed over, if that is
+    /// known.
+    fn add(
+        &mut self,
+        span: &ObservedSpan,
+        (from, until): (Elapsed, Option<Elapsed>),
+        lane: usize,
+        (caller, handed): (Option<usize>, Option<Option<usize>>),
+        wave: &mut Wave,
+    ) {
+        let (place, step) = (self.turns.len(), span.about.step);
+        let has_steps = step.is_some() && wave.step.is_some();
+        let is_more = wave.lanes.contains(&lane);
+        let (mut led, mut fork) = (Led::Consult, Fork::No);
+        let before: Arc<[usize]> = match (handed, caller) {
+            (Some(by), _) => {
+                led = Led::Handoff;
+                *wave = Wave::of(by.into_iter().collect(), None);
+                wave.add(place, lane, until);
+                Arc::clone(&wave.before)
+            }
+            (None, Some(caller)) => [caller].into(),
+            (None, None) => {
+                match wave.has(step, from, lane) {
+                    true => fork = if is_more { Fork::More } else { Fork::First },
+                    false => *wave = Wave::of(std::mem::take(&mut wave.turns).into(), step),
+                }
+                // The first of them was alone until now.
+                if let [first] = *wave.turns
+                    && let Some(first) = self.turns.get_mut(first)
+                {
+                    first.fork = Fork::First;
+                }
+                wave.add(place, lane, until);
+                led = if wave.before.is_empty() { Led::Start } else { Led::Next };
+                Arc::clone(&wave.before)
+            }
+        };
+        let by_time = led == Led::Next && !has_steps;
+        let earlier = self.lanes.get(lane).and_then(|lane| self.turns.get(*lane.turns.last()?));
+        let is_again = earlier.is_some_and(|it| it.until.is_some_and(|until| until <= from));
+        self.turns.push(Turn {
+            span: span.id,
+            lane,
+            from,
+            until,
+            led,
+            before,
+            fork,
+            is_again,
+            by_time,
+        });
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            lane.turns.push(place);
+        }
+        self.places.insert(span.id, place);
+    }
+
+    /// The turn around a span, and whether a tool is between them.
+    fn around(&self, span: SpanId, observed: &Observed, run: &RunFold) -> (Option<usize>, bool) {
+        let (mut at, mut is_called) = (span, false);
+        for _ in 0..MAX_DEPTH {
+            at = match run.spans.get(at).map(|span| span.parent) {
+                None | Some(SpanId::RUN) => break,
+                Some(parent) => parent,
+            };
+            if let Some(place) = self.places.get(&at) {
+                return (Some(*place), is_called);
+            }
+            is_called |= observed.span(at).is_some_and(|it| it.about.role == SpanRole::Tool);
+        }
+        (None, false)
+    }
+
+    /// Moves the lanes of actors inside another one below it.
     fn sort_lanes(&mut self) {
         let mut inside: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
         for (at, lane) in self.lanes.iter().enumerate() {
@@ -191,34 +270,32 @@ impl Shape {
         self.lanes = lanes.map(|lane| Lane { around: lane.around.map(place_of), ..lane }).collect();
     }
 
-    /// Whether the diagram of handoffs says it best: the framework reports them, and nothing runs beside anything else.
+    /// The index of the turn that a span is, or is inside of.
+    pub fn turn_of(&self, span: SpanId, run: &RunFold) -> Option<usize> {
+        let parent = |at: &SpanId| run.spans.get(*at).map(|span| span.parent);
+        let around = std::iter::successors(Some(span), parent).take(MAX_DEPTH);
+        around.take_while(|at| *at != SpanId::RUN).find_map(|at| self.places.get(&at).copied())
+    }
+
+    /// Whether the diagram of hops shows it best: the framework reports handoffs, and all turns are one after another.
     pub fn is_of_handoffs(&self) -> bool {
-        let is_of_control =
-            |turn: &Turn| matches!(turn.led, Led::Start | Led::Handoff | Led::Consult);
-        self.turns.iter().any(|turn| turn.led == Led::Handoff)
-            && self.turns.iter().all(|turn| is_of_control(turn) && !turn.is_fork)
+        let has_handoffs = self.turns.iter().any(|turn| turn.led == Led::Handoff);
+        has_handoffs && self.turns.iter().all(|turn| turn.led != Led::Next && turn.fork == Fork::No)
     }
 
-    /// Whether an earlier turn in the same lane has ended: the work goes round.
-    pub fn is_again(&self, place: usize) -> bool {
-        let Some(turn) = self.turns.get(place) else { return false };
-        let before = self.lanes.get(turn.lane).and_then(|lane| {
-            lane.turns.iter().rev().find(|at| **at < place).and_then(|at| self.turns.get(*at))
-        });
-        before.is_some_and(|before| before.until.is_some_and(|until| until <= turn.from))
+    /// The indexes of the turns before and after a turn.
+    pub fn neighbours(&self, place: Option<usize>) -> HashSet<usize> {
+        let turn = place.and_then(|place| Some((place, self.turns.get(place)?)));
+        let Some((place, turn)) = turn else { return HashSet::new() };
+        turn.before.iter().copied().chain(self.after(place)).collect()
     }
 
-    /// The turns that this one led to.
+    /// The indexes of the turns that this one led to.
     pub fn after(&self, place: usize) -> impl Iterator<Item = usize> {
         let turns = self.turns.iter().enumerate().skip(place + 1);
-        turns.filter(move |(_, turn)| turn.before.contains(&place)).map(|(at, _)| at)
+        let is_after = move |(_, turn): &(usize, &Turn)| turn.before.binary_search(&place).is_ok();
+        turns.filter(is_after).map(|(at, _)| at)
     }
-}
-
-/// Calls of one actor that begin this soon after each other are one fork, though one has ended: of thirty that
-/// wait for few slots.
-fn is_twin(before: &Turn, from: Elapsed) -> bool {
-    before.is_fork && before.until.is_some_and(|until| until <= from)
 }
 
 /// The name of who works in a turn.
@@ -229,63 +306,40 @@ fn actor(span: &ObservedSpan) -> Arc<str> {
     }
 }
 
-/// The turn around a span, and whether a tool is between them.
-fn around(
-    span: SpanId,
-    observed: &Observed,
-    run: &RunFold,
-    places: &HashMap<SpanId, usize>,
-) -> (Option<usize>, bool) {
-    let (mut at, mut called) = (span, false);
-    for _ in 0..MAX_DEPTH {
-        at = match run.spans.get(at).map(|span| span.parent) {
-            None | Some(SpanId::RUN) => break,
-            Some(parent) => parent,
-        };
-        if let Some(place) = places.get(&at) {
-            return (Some(*place), called);
-        }
-        called |= observed.span(at).is_some_and(|it| it.about.role == SpanRole::Tool);
-    }
-    (None, false)
-}
-
-/// The handoffs that no turn has followed yet.
-struct Handoffs {
-    /// The agents that take over, and when; the latest last.
-    open: Vec<(Arc<str>, Elapsed)>,
-}
+/// The handoffs that no turn has followed yet: when they were made, by the name of the agent that takes over.
+struct Handoffs(HashMap<String, VecDeque<Elapsed>>);
 
 impl Handoffs {
     fn of(observed: &Observed, run: &RunFold) -> Self {
-        let found = observed.spans.iter().filter_map(|span| {
-            let to = handed_to(&span.about)?;
-            Some((to, observed.times(span, run).0))
-        });
-        Self { open: found.collect() }
+        let mut open: HashMap<String, VecDeque<Elapsed>> = HashMap::new();
+        for span in observed.spans.iter() {
+            if let Some(to) = handed_to(&span.about) {
+                open.entry(plain_name(&to)).or_default().push_back(observed.times(span, run).0);
+            }
+        }
+        Self(open)
     }
 
-    /// The turn that handed over to this actor before this time. `Some(None)`: who did is not known.
+    /// The turn that handed over to this agent before this time. `None`: no handoff; `Some(None)`: that turn is not known.
     fn take(&mut self, to: &str, from: Elapsed, shape: &Shape) -> Option<Option<usize>> {
-        let place =
-            self.open.iter().position(|(name, at)| is_same_name(name, to) && *at <= from)?;
-        let (_, at) = self.open.remove(place);
-        // The latest turn that was open then.
-        let by = shape.turns.iter().enumerate().rev();
+        if self.0.is_empty() {
+            return None;
+        }
+        let open = self.0.get_mut(&plain_name(to))?;
+        let at = *open.front().filter(|at| **at <= from)?;
+        open.pop_front();
         let is_open = |turn: &Turn| turn.from <= at && turn.until.is_none_or(|until| until >= at);
-        Some(by.into_iter().find(|(_, turn)| is_open(turn)).map(|(place, _)| place))
+        let mut latest = shape.turns.iter().enumerate().rev();
+        Some(latest.find(|(_, turn)| is_open(turn)).map(|(place, _)| place))
     }
 }
 
-/// Frameworks name a tool for each handoff after the agent, in their own spelling.
-pub(super) fn is_same_name(one: &str, other: &str) -> bool {
-    let plain = |name: &str| -> String {
-        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-    };
-    one == other || plain(one) == plain(other)
+/// The name of an agent without what frameworks change in the name of its tool: case, blanks and punctuation.
+pub(super) fn plain_name(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The agent that a span hands over to: it says so, or it is the tool by which frameworks do it.
+/// The agent that takes over: a span of a handoff names it, and so does the tool by which frameworks hand over.
 pub(super) fn handed_to(about: &SpanAbout) -> Option<Arc<str>> {
     if about.role == SpanRole::Handoff {
         return about.to.clone();

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use self::conversations::Conversations;
+use self::conversations::{Conversations, LeftOut};
 use crate::base::name::ToolName;
+use crate::log::bus::LiveSlot;
 use crate::log::event::{
     CallStarted, ChatMessage, EventKind, MessageRole, Purpose, Reply, RunId, SpanId, StopReason,
 };
@@ -32,16 +33,23 @@ pub enum Observation {
     /// A span began. `parent`: the id of the span around it; empty: the run.
     Opened { parent: Arc<str>, about: SpanAbout, call: Option<Box<ReportedCall>> },
     /// A span ended, whether or not its start was reported.
-    Closed { parent: Arc<str>, end: SpanEnd, about: SpanAbout, call: Option<Box<ReportedCall>> },
+    Closed {
+        parent: Arc<str>,
+        end: SpanEnd,
+        about: SpanAbout,
+        call: Option<Box<ReportedCall>>,
+        /// What happened in it.
+        notes: Vec<Arc<str>>,
+    },
     /// A line of the output (`span` is empty), or a log record.
     Text { span: Arc<str>, stream: TextStream, text: Arc<str> },
-    /// What happened in a span; `span` is empty: in the run.
-    Note { span: Arc<str>, text: Arc<str> },
+    /// The part of a model's reply that the program has received so far.
+    Partial { span: Arc<str>, text: Arc<str> },
     /// Something that the operator should know of the receiver.
     Warning(String),
-    /// The test or the cell of the program that makes the trace.
+    /// The trace belongs to this test or cell.
     Part(Arc<str>),
-    /// That part has ended; with the error if it has failed.
+    /// That test or cell has ended, with an error if it failed.
     PartEnded(Arc<str>, Option<Arc<str>>),
     /// The runs before and after this one in its thread.
     Neighbour { after: Option<RunId>, before: Option<RunId> },
@@ -49,7 +57,7 @@ pub enum Observation {
     Over(ObservedEnd),
 }
 
-/// The call of a model, as far as its span tells of it. Texts are at most 32 KiB long.
+/// What a span reports of a call of a model. Each text has at most 32 KiB.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportedCall {
     /// The messages of the prompt.
@@ -57,7 +65,7 @@ pub struct ReportedCall {
     /// The tools that the model is offered.
     pub tools: Vec<ToolOffer>,
     pub reply: Option<ChatMessage>,
-    /// Why the reply ended, in the words of the provider.
+    /// Why the reply ended, in the provider's word (`stop`, `length`).
     pub finish: Option<Arc<str>>,
 }
 
@@ -105,10 +113,10 @@ pub fn scenario(
 }
 
 /// Most spans of a run; more are counted. The dashboard needs about 1 KiB for each.
-pub const MAX_SPANS: usize = 200_000;
+pub const MAX_SPANS: usize = 1_000_000;
 
 /// Most lines of output, log records and notes of a run; more are counted.
-const MAX_TEXTS: u64 = MAX_SPANS as u64;
+const MAX_TEXTS: u64 = 200_000;
 
 /// Reads what is observed of the program until it is over.
 ///
@@ -134,7 +142,7 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
     run.end(end)
 }
 
-/// A span whose id is known.
+/// A span that was reported, or named as a parent.
 struct KnownSpan {
     id: SpanId,
     /// The place of the span around it; `None`: it is in the run.
@@ -144,15 +152,18 @@ struct KnownSpan {
     is_open: bool,
     /// The model, of a call of one.
     model: Option<Arc<str>>,
-    /// The call of a model in the log.
+    /// Of a model: the call in the log.
     call: Option<SpanId>,
-    /// What is counted at it.
+    /// What is counted at this span.
     counted: Counted,
-    /// What is counted at spans inside it.
+    /// What is counted at spans inside this one.
     inside: Counted,
+    /// The latest start of a child, and the latest end of an interrupted child, in microseconds.
+    child_began_us: u64,
+    child_asked_us: Option<u64>,
 }
 
-/// What is counted.
+/// Which figures are counted.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     /// The call of a model.
@@ -166,22 +177,23 @@ struct ObservedRun<'a> {
     spans: Vec<KnownSpan>,
     places: HashMap<Arc<str>, usize>,
     conversations: Conversations,
+    /// The partial replies of open calls of models, by the place of the span.
+    partial: HashMap<usize, LiveSlot>,
     /// Spans beyond the limit.
     left_out: u64,
     /// Lines, records and notes, also those beyond the limit.
     texts: u64,
     /// The outermost span that ended last: its output is the answer.
-    root: Option<(SpanEnd, Arc<SpanAbout>)>,
+    root: Option<(usize, SpanEnd, Arc<SpanAbout>)>,
     /// The last reply of a model: the answer where the outermost span has no output.
     last_reply: Option<Arc<str>>,
-    /// What the first call of a model was asked: the run is about it, if its outermost span says nothing.
+    /// The user's message in the first prompt: the title of the run if its outermost span has no input.
     first_asked: Option<Arc<str>>,
-    /// What the run is about, as far as it was said.
+    /// The latest [`ObservedFact::Named`] of the run.
     named: TraceAbout,
     /// The first and the last time of its spans.
     range_us: Option<(u64, u64)>,
     has_tripped: bool,
-    has_interrupted: bool,
     has_failed_part: bool,
 }
 
@@ -196,6 +208,7 @@ impl<'a> ObservedRun<'a> {
             spans: Vec::new(),
             places: HashMap::new(),
             conversations: Conversations::default(),
+            partial: HashMap::new(),
             left_out: 0,
             texts: 0,
             root: None,
@@ -204,7 +217,6 @@ impl<'a> ObservedRun<'a> {
             named: TraceAbout::default(),
             range_us: None,
             has_tripped: false,
-            has_interrupted: false,
             has_failed_part: false,
         }
     }
@@ -218,13 +230,14 @@ impl<'a> ObservedRun<'a> {
                     self.start_call(place, &call);
                 }
             }
-            Observation::Closed { parent, end, about, call } => {
-                self.close(&parent, end, about, call.as_deref());
+            Observation::Closed { parent, end, about, call, notes } => {
+                self.close(&parent, end, about, (call.as_deref(), notes));
             }
             Observation::Text { span, stream, text } => {
-                self.add_text(&span, ObservedFact::Text { stream, text });
+                let span = self.id_at(self.places.get(&span).copied());
+                self.add_text(span, ObservedFact::Text { stream, text });
             }
-            Observation::Note { span, text } => self.add_text(&span, ObservedFact::Note { text }),
+            Observation::Partial { span, text } => self.add_partial(&span, &text),
             Observation::Warning(text) => {
                 self.cx.publish(SpanId::RUN, EventKind::Warning { text });
             }
@@ -244,7 +257,7 @@ impl<'a> ObservedRun<'a> {
         }
     }
 
-    /// Says what the run is about, if that is new.
+    /// Publishes the title, the thread and the neighbours of the run, if something is new.
     fn name(&mut self, later: TraceAbout) {
         let known = self.named.clone();
         let about = TraceAbout {
@@ -260,7 +273,7 @@ impl<'a> ObservedRun<'a> {
         }
     }
 
-    /// Takes the times of a span, and what an outermost one says of the run.
+    /// Updates the duration, and the title and the thread of the run, from a span.
     fn see(&mut self, is_outermost: bool, about: &SpanAbout) {
         let [from, until] = [about.from_us, about.until_us].map(|time| time.map(|at| (at, at)));
         for (from, until) in [from, until].into_iter().flatten() {
@@ -270,16 +283,26 @@ impl<'a> ObservedRun<'a> {
         let input = about.input.as_ref().filter(|_| is_outermost && self.named.input.is_none());
         let thread = about.thread.as_ref().filter(|_| self.named.thread.is_none());
         if input.is_some() || thread.is_some() {
-            let (input, thread) = (input.cloned(), thread.cloned());
+            let (input, thread) = (input.map(conversations::asked_in), thread.cloned());
             self.name(TraceAbout { input, thread, ..TraceAbout::default() });
         }
     }
 
-    fn add_text(&mut self, span: &str, fact: ObservedFact) {
+    fn add_text(&mut self, span: SpanId, fact: ObservedFact) {
         self.texts += 1;
         if self.texts <= MAX_TEXTS {
-            let place = self.places.get(span).copied();
-            self.cx.publish(self.id_at(place), fact);
+            self.cx.publish(span, fact);
+        }
+    }
+
+    /// Shows what a reply has now. `text`: all of it, or the beginning of a long one.
+    fn add_partial(&mut self, span: &str, text: &str) {
+        let Some(place) = self.places.get(span).copied() else { return };
+        let Some(known) = self.spans.get(place).filter(|known| known.is_open) else { return };
+        let id = known.call.unwrap_or(known.id);
+        let slot = self.partial.entry(place).or_insert_with(|| self.cx.bus().live(id));
+        if let Some(new) = text.strip_prefix(&slot.text()).filter(|new| !new.is_empty()) {
+            slot.push(new);
         }
     }
 
@@ -323,6 +346,8 @@ impl<'a> ObservedRun<'a> {
             call: None,
             counted,
             inside: counted,
+            child_began_us: 0,
+            child_asked_us: None,
         });
         place
     }
@@ -359,7 +384,7 @@ impl<'a> ObservedRun<'a> {
         Some(self.add(parent, about, (false, at_end)))
     }
 
-    /// Starts the call of a model in its span, once it is known what it asks.
+    /// Publishes the start of a model's call, once its prompt or its reply is known. Returns the call.
     fn start_call(&mut self, place: usize, call: &ReportedCall) -> Option<SpanId> {
         if self.first_asked.is_none() {
             let asked = call.messages.iter().rev().find(|it| it.role == MessageRole::User);
@@ -368,34 +393,31 @@ impl<'a> ObservedRun<'a> {
         let known = self.spans.get_mut(place)?;
         let (parent, model) = (known.id, known.model.clone());
         if known.call.is_none() && !call.is_empty() {
-            let mut left_out = 0;
-            let id = self.conversations.start(call, |prompt| {
-                left_out = prompt.left_out;
-                let tool = ToolName::from("llm");
-                let (purpose, args, repeat) = (Purpose::Watched, None, 0);
+            let (id, left_out) = self.conversations.start(call, |prompt| {
                 self.cx.open_span(EventKind::CallStarted(Box::new(CallStarted {
                     parent,
-                    tool,
-                    purpose,
+                    tool: ToolName::from("llm"),
+                    purpose: Purpose::Watched,
                     prompt,
-                    args,
+                    args: None,
                     model,
-                    repeat,
+                    repeat: 0,
                 })))
             });
             known.call = Some(id);
-            if left_out > 0 {
-                let most = conversations::MAX_CALL >> 10;
-                let text = format!(
-                    "{left_out} messages of the prompt are left out: a call keeps {most} KiB"
-                );
-                self.cx.publish(parent, ObservedFact::Note { text: text.into() });
-            }
+            self.note_left_out(parent, left_out);
+            return Some(id);
         }
         known.call
     }
 
-    /// Ends the call of a model, whose span ends.
+    fn note_left_out(&self, span: SpanId, left_out: LeftOut) {
+        if let Some(note) = left_out.note() {
+            self.cx.publish(span, ObservedFact::Note { text: note.into() });
+        }
+    }
+
+    /// Publishes the end of a model's call.
     fn end_call(
         &mut self,
         place: usize,
@@ -404,16 +426,18 @@ impl<'a> ObservedRun<'a> {
         call: Option<&ReportedCall>,
     ) {
         let started = call.and_then(|call| self.start_call(place, call));
-        let known = self.spans.get(place).and_then(|known| known.call);
-        let Some(id) = started.or(known) else { return };
+        let Some(known) = self.spans.get(place) else { return };
+        let (span, Some(id)) = (known.id, started.or(known.call)) else { return };
         let reason = match end {
             SpanEnd::Done | SpanEnd::Interrupted | SpanEnd::Tripped => {
                 let reply = call.and_then(|call| call.reply.as_ref());
-                let (text, calls) = match reply {
-                    Some(reply) => (Arc::clone(&reply.content), Arc::clone(&reply.tool_calls)),
+                let (text, calls) = match reply.map(|reply| self.conversations.reply(id, reply)) {
+                    Some((reply, left_out)) => {
+                        self.note_left_out(span, left_out);
+                        (reply.content, reply.tool_calls)
+                    }
                     None => (about.output.clone().unwrap_or_default(), Arc::default()),
                 };
-                reply.inspect(|reply| self.conversations.reply(id, reply));
                 let finish = call.and_then(|call| call.finish.clone());
                 let (usage, cost_usd) = (about.usage(), about.cost_usd);
                 let reply = Reply {
@@ -438,11 +462,10 @@ impl<'a> ObservedRun<'a> {
         parent: &Arc<str>,
         end: SpanEnd,
         mut about: SpanAbout,
-        call: Option<&ReportedCall>,
+        (call, notes): (Option<&ReportedCall>, Vec<Arc<str>>),
     ) {
         self.see(parent.is_empty(), &about);
         self.has_tripped |= end == SpanEnd::Tripped;
-        self.has_interrupted |= end == SpanEnd::Interrupted;
         if parent.is_empty() && self.named.input.is_none() {
             let input = self.first_asked.take();
             self.name(TraceAbout { input, ..TraceAbout::default() });
@@ -451,6 +474,7 @@ impl<'a> ObservedRun<'a> {
         let Some(place) = self.open(parent, start, true) else { return };
         let Some(known) = self.spans.get_mut(place).filter(|known| known.is_open) else { return };
         known.is_open = false;
+        self.partial.remove(&place);
         let (id, around) = (known.id, known.parent);
         if let (Some(usage), None) = (about.usage(), about.cost_usd) {
             let model = about.model.as_ref().or(known.model.as_ref());
@@ -463,19 +487,40 @@ impl<'a> ObservedRun<'a> {
             self.last_reply.clone_from(&about.output);
         }
         let [repeats_call, repeats_tokens] = self.count(place, &about);
+        self.see_child(around, end, &about);
         let about = Arc::new(about);
         // A parent of another program is named, and never reported.
         let is_unreported =
             around.and_then(|at| self.spans.get(at)).is_some_and(|it| it.is_named_only);
         if around.is_none() || is_unreported {
-            self.root = Some((end, Arc::clone(&about)));
+            self.root = Some((place, end, Arc::clone(&about)));
+        }
+        for text in notes {
+            self.add_text(id, ObservedFact::Note { text });
         }
         self.end_call(place, end, &about, call);
         self.cx.publish(id, ObservedFact::Closed { end, repeats_call, repeats_tokens, about });
     }
 
-    /// Counts a span that ends: its call and its tokens count once, at the innermost spans that report them.
-    /// Returns whether they are counted elsewhere: inside it, or around it if that has ended first.
+    /// Updates what the span around one knows of its children, when one has ended.
+    fn see_child(&mut self, around: Option<usize>, end: SpanEnd, about: &SpanAbout) {
+        let Some(around) = around.and_then(|at| self.spans.get_mut(at)) else { return };
+        around.child_began_us = around.child_began_us.max(about.from_us.unwrap_or(0));
+        if end == SpanEnd::Interrupted {
+            around.child_asked_us = about.until_us.or(Some(u64::MAX)).max(around.child_asked_us);
+        }
+    }
+
+    /// The end of an outermost span. It is interrupted if a child was, and no other child began later.
+    fn end_of_root(&self, place: usize, end: SpanEnd) -> SpanEnd {
+        let asks = self.spans.get(place).is_some_and(|known| {
+            known.child_asked_us.is_some_and(|asked| asked >= known.child_began_us)
+        });
+        if end == SpanEnd::Done && asks { SpanEnd::Interrupted } else { end }
+    }
+
+    /// Counts the call and the tokens of a span that ends, once for all spans that report them: at the innermost one, or
+    /// at an outer one that ended earlier. Returns whether another span counts the call, and the tokens.
     fn count(&mut self, place: usize, about: &SpanAbout) -> [bool; 2] {
         let is_call = about.role == SpanRole::Model;
         let has_tokens = about.tokens_in.is_some() || about.cost_usd.is_some();
@@ -528,7 +573,8 @@ impl<'a> ObservedRun<'a> {
             self.cx.set_elapsed(Duration::from_micros(until.saturating_sub(from)));
         }
         let root = self.root.take();
-        let answer = root.as_ref().and_then(|(_, about)| about.output.clone()).or(self.last_reply);
+        let root_end = root.as_ref().map(|(place, end, _)| self.end_of_root(*place, *end));
+        let answer = root.and_then(|(.., about)| about.output.clone()).or(self.last_reply);
         if let Some(answer) = answer {
             let end = ReplyEnd::default();
             self.cx.publish(SpanId::RUN, EventKind::AnswerComposed { text: answer, by: None, end });
@@ -541,11 +587,11 @@ impl<'a> ObservedRun<'a> {
             }
             ObservedEnd::Spans => false,
         };
-        // A trace has a result of its own: how the program ended is another thing.
-        match root.map(|(end, _)| end) {
+        // The exit code of the program says nothing about a trace that has its own result.
+        match root_end {
             _ if self.has_tripped => Err(StopReason::GuardrailTripped),
             Some(SpanEnd::Failed) => Err(StopReason::SpanFailed),
-            Some(_) if self.has_interrupted => Err(StopReason::WaitsForInput),
+            Some(SpanEnd::Interrupted) => Err(StopReason::WaitsForInput),
             Some(SpanEnd::Done) if self.has_failed_part => Err(StopReason::ProgramFailed),
             Some(SpanEnd::Done) => Ok(()),
             _ if has_failed || self.has_failed_part => Err(StopReason::ProgramFailed),

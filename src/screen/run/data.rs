@@ -146,6 +146,11 @@ impl RunData {
         if self.is_scrubbed() { None } else { self.live.get(&span) }
     }
 
+    /// The spans with such a text.
+    pub fn live_spans(&self) -> impl Iterator<Item = SpanId> {
+        self.live.keys().copied().filter(|span| self.live(*span).is_some())
+    }
+
     /// Whether all of the run's events were dropped to bound memory.
     pub fn is_log_dropped(&self) -> bool {
         self.log.is_empty() && self.world.tally.events > 0

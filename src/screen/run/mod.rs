@@ -302,6 +302,9 @@ fn goal(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let session = world.projection().and_then(Projection::session);
     let (label, text) = match session.filter(|session| session.message > 1) {
         Some(session) => ("message", &*session.text),
+        None if world.observed().is_some_and(|of| of.named.input.is_some()) => {
+            ("input", head.goal.as_str())
+        }
         None if world.observed().is_some() => ("program", head.goal.as_str()),
         None => ("goal", head.goal.as_str()),
     };

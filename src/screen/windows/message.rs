@@ -64,9 +64,12 @@ impl MessageBox {
     pub(crate) fn for_page(page: &RunPage) -> Option<Self> {
         let world = page.world();
         if world.observed().is_some() && world.progress.is_live() && page.remote.is_none() {
-            let (run, text) = (page.id().clone(), TextField::new("", true));
-            let to = "the program".to_owned();
-            return Some(Self { run, number: 0, to, text, from: DraftOrigin::Empty });
+            let (text, from) = match page.next_message() {
+                NextMessage::Draft(text) => (&**text, DraftOrigin::Draft),
+                _ => ("", DraftOrigin::Empty),
+            };
+            let (run, text) = (page.id().clone(), TextField::new(text, true));
+            return Some(Self { run, number: 0, to: "the program".to_owned(), text, from });
         }
         let number = world.session()?.message.max(1) + 1;
         let (text, from) = match page.next_message() {
@@ -112,7 +115,7 @@ impl MessageBox {
     }
 
     /// Whether it is a line for the input of a program that is watched.
-    fn is_input(&self) -> bool {
+    pub(crate) fn is_input(&self) -> bool {
         self.number == 0
     }
 
@@ -247,7 +250,7 @@ pub(crate) fn open(state: &mut AppState) -> Update {
 /// Handles an action in the box.
 pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
     match action {
-        Action::Send => send(state),
+        Action::Send | Action::Submit => send(state),
         Action::Clear => {
             if let Some(Overlay::Message(message)) = state.overlays.last_mut() {
                 message.clear();
@@ -293,6 +296,9 @@ fn send(state: &mut AppState) -> Update {
     if message.is_input() {
         let line = message.text.text();
         state.overlays.pop();
+        if let Some(page) = state.run_mut(&run) {
+            page.data_mut().replace_message(NextMessage::None);
+        }
         return Update { redraw: true, ..Update::effect(Effect::Input(line)) };
     }
     let Some(page) = state.run_mut(&run) else {
@@ -448,7 +454,10 @@ pub fn render(
         true => format!("Line for {}", message.to),
         false => format!("Message {} to {}", message.number, message.to),
     };
-    let foot = format!("{} sends, Enter is a new line", key_of(Action::Send));
+    let foot = match message.is_input() {
+        true => "Enter sends".to_owned(),
+        false => format!("{} sends, Enter is a new line", key_of(Action::Send)),
+    };
     let window = message.window(size);
     frame::window_border(cx, window, buf);
     let (text, below) = message.parts(size);

@@ -66,6 +66,7 @@ impl Overlay {
             Self::Flags(_) => Context::Flags,
             Self::Faults(_) => Context::Faults,
             Self::Members(_) => Context::Members,
+            Self::Message(message) if message.is_input() => Context::ProgramLine,
             Self::Message(_) => Context::Message,
             Self::Inbox(_) => Context::Inbox,
             Self::Card(card) => card.context(),

@@ -1,4 +1,4 @@
-//! The spans of a watched program: what it reports of them, and the calls of its models in them.
+//! The spans of a watched program, with the prompts and replies of its models.
 
 use super::{MAX_CONVERSATIONS, RunSpans};
 use crate::log::event::{CallStarted, ChatMessage, Event, Reply, SpanId};
@@ -48,7 +48,7 @@ impl RunSpans {
         self.conversations.push_back((of, messages));
     }
 
-    /// The call of a model of a watched program: its span has the prompt and the reply.
+    /// Adds the prompt of a watched program's call to the span around it.
     pub(super) fn begin_watched(&mut self, id: SpanId, call: &CallStarted) {
         if !self.has_texts {
             return;

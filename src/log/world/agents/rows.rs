@@ -116,7 +116,7 @@ pub enum HopKind {
     Handoff,
     /// A coordinator consults it.
     Consult,
-    /// Of a program that is watched: it follows others, or works beside them. Nobody hands over.
+    /// Of a watched program: its turn comes after others or at the same time. No agent hands over to it.
     Next,
 }
 

@@ -31,7 +31,7 @@ fn call_of_event(run: &RunData, event: &Event) -> Option<SpanId> {
     }
 }
 
-/// The span of a watched program that a call is, or is in.
+/// The span of a watched program for a call: the span itself, or the one around its call in the log.
 pub(super) fn observed_span(world: &World, call: SpanId) -> Option<&ObservedSpan> {
     let observed = world.observed()?;
     observed.span(call).or_else(|| observed.span(world.spans.get(call)?.parent))
@@ -103,7 +103,7 @@ pub(crate) fn call_model(run: &RunData, call: SpanId, purpose: &Purpose) -> Opti
 
 /// The reply of a call's last attempt.
 pub(crate) fn reply(run: &RunData, call: SpanId) -> Option<&Reply> {
-    // A watched program makes the attempts itself.
+    // The call of a watched program has no attempts.
     let attempt = run.world().spans.last_child(call).map_or(call, |attempt| attempt.id);
     match &run.closing_event(attempt)?.kind {
         EventKind::AttemptAnswered(reply) => Some(reply),

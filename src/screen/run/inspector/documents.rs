@@ -64,7 +64,7 @@ pub fn prompt(run: &RunData, call: SpanId) -> Vec<ChatMessage> {
 /// The messages of a call, and whether the first of them were dropped with their events.
 fn prompt_in_memory(run: &RunData, call: SpanId) -> (Vec<ChatMessage>, bool) {
     let mut cut = false;
-    // The messages of each call, and how many of those before it belong to it.
+    // The new messages of each call, and the number of earlier messages that come before them.
     let mut parts: Vec<(Vec<ChatMessage>, Option<u32>)> = Vec::new();
     let mut next = Some(call);
     while let Some(call) = next.take()
@@ -128,7 +128,8 @@ pub(super) fn prompt_document(run: &RunData, call: Option<SpanId>) -> StyledText
         && started.prompt.left_out > 0
     {
         let left_out = format::count_noun(started.prompt.left_out.into(), "message");
-        let text = format!("{left_out} in the middle are left out: the prompt is too long.");
+        let text =
+            format!("{left_out} in the middle are left out, because the prompt is too long.");
         document.add(StyleRole::Notice, text);
     }
     for (nth, message) in messages.iter().enumerate() {
@@ -204,8 +205,10 @@ fn add_offered_tools(run: &RunData, document: &mut StyledText, call: SpanId) {
         else {
             return;
         };
-        if let Some(tools) = started.prompt.tools.as_ref().filter(|tools| !tools.is_empty()) {
-            return add_tool_list(document, tools);
+        match &started.prompt.tools {
+            Some(tools) if tools.is_empty() => return,
+            Some(tools) => return add_tool_list(document, tools),
+            None => {}
         }
         next = started.prompt.after;
     }
@@ -258,7 +261,7 @@ pub(super) fn reply_document(run: &InspectedRun<'_>, call: Option<SpanId>) -> St
     document
 }
 
-/// The reply to a program that is watched, which makes the attempts itself.
+/// Adds the reply to a watched program, or the output of another span.
 fn add_watched_reply(
     run: &InspectedRun<'_>,
     document: &mut StyledText,
@@ -272,6 +275,7 @@ fn add_watched_reply(
     match (run.closing_event(call).map(|event| &event.kind), &observed.about.output) {
         (Some(EventKind::AttemptAnswered(_)), _) => add_attempt_reply(run, document, span),
         (_, Some(output)) => document.text(StyleRole::Text, &pretty_json(output).0),
+        (None, None) if run.run.live(call).is_some() => add_attempt_reply(run, document, span),
         (_, None) if observed.about.error.is_some() => {}
         (_, None) => match observed.end {
             None => document.add(StyleRole::Running, "It has not ended."),
@@ -472,7 +476,7 @@ pub(super) fn timing_document(
     document
 }
 
-/// Adds when a span of a watched program began and ended by its own clock, and its figures.
+/// Adds the times of a span by the program's clock, and its figures.
 fn add_observed_times(
     document: &mut StyledText,
     span: &ObservedSpan,
@@ -605,7 +609,7 @@ pub(super) fn summary_document(
         Some(open) => document.item("state", StyleRole::NeedsYou, waits_for_answer(open)),
         None => document.field("state", state),
     }
-    // The attempts and the times of a watched call are its program's.
+    // Of a watched call the span has the times, and the attempts are not known.
     if observed_span(world, span.id).is_none() {
         let attempts = world.spans.children(span.id).count();
         document.field("attempts", attempts.to_string());
@@ -669,7 +673,7 @@ fn add_moment(document: &mut StyledText, name: &str, at: Elapsed, world: &World)
 
 /// Adds a moment as the clock on the wall has it, if the run was paused before.
 fn add_wall_time(document: &mut StyledText, at: Elapsed, world: &World) {
-    // The clock of a watched run is that of its program.
+    // A watched run has the clock of its program.
     if world.observed().is_none() && world.progress.run_time(at) != at.duration() {
         let wall = format::time_in_run(at.duration());
         document.field("by clock", format!("{wall}, pauses and waits included"));

@@ -213,7 +213,7 @@ pub enum CalleeKind {
     Model,
     /// A tool, with arguments.
     Tool,
-    /// Any other span of a program that is watched, with an input and an output.
+    /// Another span of a watched program, with an input and an output.
     Span,
 }
 

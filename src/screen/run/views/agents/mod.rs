@@ -358,7 +358,7 @@ fn add_figures(world: &World, team: &AgentsFold, closed: &RunClosed, text: &mut 
         true => format!(": {}", parts.join(", ")),
         false => String::new(),
     };
-    // In a program that is watched most turns follow others, and nobody hands over.
+    // Without handoffs and consultations they are no hops.
     let label = if parts.is_empty() && world.observed().is_some() { "turns" } else { "hops" };
     if world.observed().is_none() || made > 0 {
         text.field(label, format!("{made}{parts}"));

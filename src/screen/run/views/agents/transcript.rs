@@ -9,7 +9,6 @@ use ratatui::style::Style;
 
 use super::LowerPanes;
 use super::calls::current_attempt;
-use crate::base::name::AgentName;
 use crate::log::event::{Elapsed, Seq, SpanId};
 use crate::log::facts::agents::{HistoryEntry, MemberOutput};
 use crate::log::world::agents::{HopKind, LineKind, ResultEnd, TranscriptLine, shown_output};
@@ -128,7 +127,7 @@ pub struct Transcript<'a> {
     history: &'a [HistoryEntry],
     lines: usize,
     /// The open model calls that are shown: agent, attempt, depth.
-    coming: Vec<(&'a AgentName, SpanId, u16)>,
+    coming: Vec<(&'a str, SpanId, u16)>,
     /// The line with the answer, which the outcome has.
     answer: Option<usize>,
     /// Lines about the end of the run, once it has ended.
@@ -166,8 +165,14 @@ impl<'a> Transcript<'a> {
         let coming = head.into_iter().chain(runs).filter_map(|(who, run, depth)| {
             let attempt = current_attempt(world, run).filter(|_| world.progress.is_live())?;
             let seen = shown_output(attempt.id, &world.spans) == MemberOutput::Text;
-            seen.then_some((who, attempt.id, depth))
+            seen.then_some((who.as_str(), attempt.id, depth))
         });
+        // A call of a watched program has no attempts.
+        let of_watched = run.live_spans().filter_map(|call| {
+            let about = &world.observed()?.span(world.spans.get(call)?.parent)?.about;
+            Some((about.agent.as_deref().unwrap_or(&about.name), call, 0))
+        });
+        let coming = coming.chain(of_watched);
         Some(Self {
             run,
             history: world.session().map_or(&[], |session| &session.history),
@@ -234,7 +239,7 @@ impl<'a> Transcript<'a> {
         let opened = self.run.shown().spans.get(attempt).map(|span| span.opened);
         Some(SpokenLine {
             at: at.or(opened),
-            author: who.as_str(),
+            author: who,
             depth,
             kind: TranscriptKind::Streaming,
             text: live.map_or("".into(), |live| {

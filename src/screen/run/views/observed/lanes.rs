@@ -9,10 +9,10 @@ use ratatui::layout::Rect;
 use super::{cells, state_role};
 use crate::base::time::duration_text;
 use crate::log::event::{Elapsed, SpanId};
-use crate::log::facts::observed::SpanRole;
+use crate::log::facts::observed::{SpanEnd, SpanRole};
 use crate::log::world::World;
 use crate::log::world::observed::Observed;
-use crate::log::world::turns::{Led, Shape};
+use crate::log::world::turns::{Fork, Lane, Led, Shape, Turn};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
 use crate::screen::layout::line;
@@ -23,8 +23,14 @@ use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::styled::StyleRole;
 
-/// What the shape depends on: numbers of spans, of those that moved, and of those that have ended.
-type Known = (usize, u64, u64);
+/// What the shape depends on: the numbers of spans, of those that moved, and of those that ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Known {
+    spans: usize,
+    moved: u64,
+    ended: u64,
+    is_closed: bool,
+}
 
 /// The shape of the run as far as it was read, and the rows in view.
 #[derive(Debug, Default)]
@@ -34,29 +40,33 @@ pub(super) struct ActorLanes {
     top: usize,
 }
 
-/// Turns from which on the shape is made again only after one in a hundred more.
+/// With more turns the shape of a live run is made again after a change of one percent, not after each event.
 const MANY_TURNS: usize = 2_000;
 
-/// Widest names of actors, in columns.
+/// Maximum width of names of actors, in columns.
 const MAX_NAME: u16 = 26;
 
 impl ActorLanes {
-    /// The shape of the run.
+    /// The shape of the run. That of a long live run may be a little old.
     pub(super) fn shape(&mut self, world: &World, observed: &Observed) -> Arc<Shape> {
-        let closed = u64::from(world.progress.closed.is_some());
-        let now = (observed.spans.len(), observed.moved, observed.ended + closed);
-        let (known, turns) = (self.known.0 as u64 + self.known.2, self.shape.turns.len());
-        let grown = (now.0 as u64 + now.2).saturating_sub(known);
-        let is_worth =
-            turns < MANY_TURNS || grown > known / 100 || closed == 1 || now.0 < self.known.0;
-        if now != self.known && is_worth {
+        let is_closed = world.progress.closed.is_some();
+        let now = Known {
+            spans: observed.spans.len(),
+            moved: observed.moved,
+            ended: observed.ended,
+            is_closed,
+        };
+        let change =
+            now.spans.abs_diff(self.known.spans) as u64 + now.ended.abs_diff(self.known.ended);
+        let is_small = self.shape.turns.len() > MANY_TURNS && change < now.ended / 100;
+        if now != self.known && (!is_small || is_closed) {
             self.shape = Arc::new(Shape::of(observed, world));
             self.known = now;
         }
         Arc::clone(&self.shape)
     }
 
-    /// The first lane in view, and how many fit.
+    /// The first lane in view, and the number of lanes that fit.
     fn window(&self, shape: &Shape, selected: Option<usize>, area: Rect) -> (usize, usize) {
         let rows = usize::from(area.height.saturating_sub(2));
         let last = shape.lanes.len().saturating_sub(rows);
@@ -64,7 +74,7 @@ impl ActorLanes {
         (selected.map_or(top, |row| keep_in_view(top, row, rows, shape.lanes.len())), rows)
     }
 
-    /// Moves among the turns: up and down among the actors, left and right in time. Returns the span of the turn.
+    /// The span of the turn that a key selects: up and down change the actor, left and right the turn.
     pub(super) fn after_action(
         &mut self,
         shape: &Shape,
@@ -91,7 +101,7 @@ impl ActorLanes {
                     None => 0,
                     Some(_) => moved_index(action, row, shape.lanes.len(), rows)?,
                 };
-                // The turn of that actor that is nearest in time.
+                // The actor's turn that starts nearest in time.
                 let turns = &shape.lanes.get(row)?.turns;
                 let distance = |at: &&usize| {
                     let began = shape.turns.get(**at).map(|turn| turn.from).unwrap_or_default();
@@ -112,7 +122,7 @@ impl ActorLanes {
         self.top = top.saturating_add_signed(by).min(last);
     }
 
-    /// The turn of the row at this place of the pane, the one that is nearest to the column.
+    /// The span of the turn at a cell: of the lane in this row, the turn that starts nearest to the column.
     pub(super) fn at(
         &self,
         shape: &Shape,
@@ -149,24 +159,13 @@ impl LaneColumns {
         });
         let most = MAX_NAME.min(area.width / 3);
         let name = longest.max().unwrap_or(0).clamp(4, most.max(4));
-        let bars_at = 2 + name + 1;
+        // Before the name are the cursor, the state and a blank.
+        let bars_at = 3 + name + 1;
         Self { name, bars_at, bars: area.width.saturating_sub(bars_at) }
     }
 }
 
-/// The turn that a span is, or is in.
-pub(super) fn turn_of(shape: &Shape, span: Option<SpanId>, world: &World) -> Option<usize> {
-    let mut at = span?;
-    for _ in 0..64 {
-        if let Some(place) = shape.turns.iter().position(|turn| turn.span == at) {
-            return Some(place);
-        }
-        at = world.spans.get(at).map(|span| span.parent).filter(|parent| *parent != SpanId::RUN)?;
-    }
-    None
-}
-
-/// The rows in view, as a part of all.
+/// The lanes in view, such as `1-11 of 12`.
 pub(super) fn aside(
     lanes: &ActorLanes,
     shape: &Shape,
@@ -178,7 +177,7 @@ pub(super) fn aside(
     list::part_in_view(&(top..(top + rows).min(shape.lanes.len())), shape.lanes.len())
 }
 
-/// Draws the lanes. `axis`: the times at its ends; `now`: until when open turns last.
+/// Draws the lanes. `axis`: the times at its ends.
 pub(super) fn render(
     lanes: &ActorLanes,
     shape: &Shape,
@@ -188,24 +187,23 @@ pub(super) fn render(
     buf: &mut Buffer,
 ) {
     let (world, theme) = (data.shown(), cx.theme);
+    let is_live = world.progress.is_live();
     let Some(observed) = world.observed() else { return };
     let widths = LaneColumns::of(shape, area);
     let dim = theme.style(StyleRole::Dim);
     draw_axis(cx, &widths, area, world, axis, buf);
     let row = selected.and_then(|at| shape.turns.get(at)).map(|turn| turn.lane);
     let (top, rows) = lanes.window(shape, row, area);
-    let lit: Vec<usize> = match selected.and_then(|at| Some((at, shape.turns.get(at)?))) {
-        Some((at, turn)) => turn.before.iter().copied().chain(shape.after(at)).collect(),
-        None => Vec::new(),
-    };
+    let lit = shape.neighbours(selected);
     let now = data.drawn_to(cx.now);
     for (nth, (place, lane)) in shape.lanes.iter().enumerate().skip(top).take(rows).enumerate() {
         let here = line(area, 1 + nth as u16);
         let mut pen = list::row(cx, here, row == Some(place), buf);
-        let last = lane.turns.last().and_then(|at| shape.turns.get(*at));
-        let span = last.and_then(|turn| observed.span(turn.span));
-        if let Some(span) = span {
-            let (glyph, role) = state_role(span, world.progress.is_live());
+        // A failure is shown before the state of the last turn.
+        let spans = lane.turns.iter().filter_map(|at| observed.span(shape.turns.get(*at)?.span));
+        let failed = spans.clone().find(|span| span.end == Some(SpanEnd::Failed));
+        if let Some(span) = failed.or_else(|| spans.clone().next_back()) {
+            let (glyph, role) = state_role(span, is_live);
             pen.glyph(glyph, theme.style(role)).space(1);
         }
         let indent = (lane.depth.min(4) * 2).min(widths.name.saturating_sub(3));
@@ -222,44 +220,60 @@ pub(super) fn render(
         let room = (widths.name - indent).saturating_sub(times.len() as u16);
         let name = elide(&lane.name, usize::from(room), cx.glyphs);
         pen.space(indent).put(&name, theme.style(style)).put(&times, dim);
-        let start = here.x + widths.bars_at;
-        // The marks come after all bars, which may begin in the same cell.
-        for is_mark in [false, true] {
-            for at in &lane.turns {
-                let Some(turn) = shape.turns.get(*at) else { continue };
-                let Some(span) = observed.span(turn.span) else { continue };
-                let until = turn.until.unwrap_or_else(|| now.max(turn.from));
-                let (from, until) = cells(widths.bars, axis, (turn.from, until));
-                let style = theme.style(match (selected == Some(*at), lit.contains(at)) {
-                    (true, _) => StyleRole::Title,
-                    (false, true) => StyleRole::Notice,
-                    (false, false) => state_role(span, world.progress.is_live()).1,
-                });
-                let bar = Rect { x: start + from, width: until - from, ..here };
-                let mut pen = Pen::new(buf, bar, cx.glyphs);
-                // Of those of one fork the first says it.
-                let shown = mark(shape, *at).filter(|_| !is_of_fork_before(shape, *at));
-                match (is_mark, shown) {
-                    (false, _) => {
-                        pen.glyphs(Glyph::BarFull, until - from, style);
-                    }
-                    (true, Some(mark)) => {
-                        pen.glyph(mark, style);
-                    }
-                    (true, None) => {}
-                }
+        let start = Rect { x: here.x + widths.bars_at, width: widths.bars, ..here };
+        let mut pen = Pen::new(buf, start, cx.glyphs);
+        for cell in lane_cells(lane, shape, (&widths, axis, now), |at, turn| {
+            match (selected == Some(at), lit.contains(&at)) {
+                (true, _) => StyleRole::Title,
+                (false, true) => StyleRole::Notice,
+                (false, false) => observed
+                    .span(turn.span)
+                    .map_or(StyleRole::Text, |span| state_role(span, is_live).1),
             }
+        }) {
+            match cell {
+                Some((glyph, role)) => pen.glyph(glyph, theme.style(role)),
+                None => pen.space(1),
+            };
         }
     }
     let foot = line(area, area.height.saturating_sub(1));
     let mut pen = Pen::new(buf, foot, cx.glyphs);
     match selected {
-        Some(at) => pen.put(&sentence(shape, at), dim),
+        Some(at) => pen.put(&sentence(shape, at, observed), dim),
         None => pen.put(&legend(shape, cx), dim),
     };
 }
 
-/// The scale above the bars: the times at its two ends.
+/// What the cells of a lane show: the bars of its turns, and over them their marks, because bars may begin in the same
+/// cell. `role`: how a turn is painted.
+fn lane_cells(
+    lane: &Lane,
+    shape: &Shape,
+    (widths, axis, now): (&LaneColumns, (Elapsed, Elapsed), Elapsed),
+    role: impl Fn(usize, &Turn) -> StyleRole,
+) -> Vec<Option<(Glyph, StyleRole)>> {
+    let mut shown = vec![None; usize::from(widths.bars)];
+    let mut marks = Vec::new();
+    for at in &lane.turns {
+        let Some(turn) = shape.turns.get(*at) else { continue };
+        let until = turn.until.unwrap_or_else(|| now.max(turn.from));
+        let (from, until) = cells(widths.bars, axis, (turn.from, until));
+        let role = role(*at, turn);
+        if let Some(bar) = shown.get_mut(usize::from(from)..usize::from(until)) {
+            bar.fill(Some((Glyph::BarFull, role)));
+        }
+        marks.extend(mark(turn).map(|mark| (from, (mark, role))));
+    }
+    for (at, mark) in marks {
+        if let Some(cell) = shown.get_mut(usize::from(at)) {
+            *cell = Some(mark);
+        }
+    }
+    shown
+}
+
+/// Draws the axis of time above the bars.
 fn draw_axis(
     cx: &DrawContext,
     widths: &LaneColumns,
@@ -282,38 +296,30 @@ fn draw_axis(
     }
 }
 
-/// What led to a turn, as the glyph at its start. `None`: it begins, or the one before it has ended.
-fn mark(shape: &Shape, place: usize) -> Option<Glyph> {
-    let turn = shape.turns.get(place)?;
-    match turn.led {
-        Led::Handoff => Some(Glyph::HandedOver),
-        Led::Consult => Some(Glyph::Called),
-        Led::Next if turn.before.len() > 1 && !turn.is_fork => Some(Glyph::Join),
-        _ if turn.is_fork => Some(Glyph::Fork),
-        _ if shape.is_again(place) => Some(Glyph::Retry),
-        _ => None,
+/// The glyph at the start of a turn. `None`: it is the first turn, or the one after another; or the first turn of its
+/// fork has the glyph.
+fn mark(turn: &Turn) -> Option<Glyph> {
+    match (turn.led, turn.fork) {
+        (Led::Handoff, _) => Some(Glyph::HandedOver),
+        (Led::Consult, _) => Some(Glyph::Called),
+        (_, Fork::First) => Some(Glyph::Fork),
+        (_, Fork::More) => None,
+        (Led::Next, Fork::No) if turn.before.len() > 1 => Some(Glyph::Join),
+        (_, Fork::No) => turn.is_again.then_some(Glyph::Retry),
     }
 }
 
-/// Whether an earlier turn in the same lane is one of the same fork.
-fn is_of_fork_before(shape: &Shape, place: usize) -> bool {
-    let Some(turn) = shape.turns.get(place).filter(|turn| turn.is_fork) else { return false };
-    let lane = shape.lanes.get(turn.lane).map(|lane| &*lane.turns).unwrap_or_default();
-    let earlier = lane.iter().rev().find(|at| **at < place).and_then(|at| shape.turns.get(*at));
-    earlier.is_some_and(|earlier| earlier.is_fork && earlier.before == turn.before)
-}
-
-/// The marks that the picture has, with their meaning.
+/// The meanings of the marks in the picture.
 fn legend(shape: &Shape, cx: &DrawContext) -> String {
     let mut known: Vec<Glyph> = Vec::new();
-    for at in 0..shape.turns.len() {
-        if let Some(mark) = mark(shape, at).filter(|mark| !known.contains(mark)) {
+    for mark in shape.turns.iter().filter_map(mark) {
+        if !known.contains(&mark) {
             known.push(mark);
         }
     }
     let meanings = [
-        (Glyph::Fork, "with others"),
-        (Glyph::Join, "after several"),
+        (Glyph::Fork, "fork"),
+        (Glyph::Join, "join"),
         (Glyph::HandedOver, "handoff"),
         (Glyph::Called, "called"),
         (Glyph::Retry, "again"),
@@ -330,11 +336,11 @@ fn legend(shape: &Shape, cx: &DrawContext) -> String {
     parts.join("   ")
 }
 
-/// Most actors that a sentence names.
+/// Maximum number of names in a sentence.
 const MAX_NAMED: usize = 3;
 
 /// A turn in words: what led to it, and how long it took.
-fn sentence(shape: &Shape, place: usize) -> String {
+fn sentence(shape: &Shape, place: usize, observed: &Observed) -> String {
     let Some(turn) = shape.turns.get(place) else { return String::new() };
     let names = |turns: &mut dyn Iterator<Item = usize>| {
         let lanes = turns.filter_map(|at| shape.lanes.get(shape.turns.get(at)?.lane));
@@ -370,7 +376,9 @@ fn sentence(shape: &Shape, place: usize) -> String {
     let nth = lane.and_then(|lane| lane.turns.iter().position(|at| *at == place)).unwrap_or(0) + 1;
     let of = lane.map_or(1, |lane| lane.turns.len());
     let nth = if of > 1 { format!(" {nth} of {of}") } else { String::new() };
-    let took = turn.until.map(|until| format!(" {}", duration_text(until.since(turn.from))));
+    let has_failed = observed.span(turn.span).is_some_and(|it| it.end == Some(SpanEnd::Failed));
+    let state = if has_failed { " failed after" } else { "" };
+    let took = turn.until.map(|until| format!("{state} {}", duration_text(until.since(turn.from))));
     let by_time = if turn.by_time { " (by time)" } else { "" };
     let led_to = if after.is_empty() { String::new() } else { format!("; then {after}") };
     format!("{name}{nth}{}{led}{by_time}{led_to}", took.unwrap_or_default())

@@ -44,10 +44,10 @@ use crate::words::styled::{StyleRole, StyledText};
 /// Rows above the spans: the column names.
 const HEAD: u16 = 1;
 
-/// Most lanes that take room from the tree of spans.
+/// Maximum number of lanes for which the tree of spans gives up rows.
 const MAX_LANES: usize = 12;
 
-/// Rows of a page that the tree and the lanes do not have.
+/// Rows of a page outside of the tree and the lanes.
 const OTHER_ROWS: u16 = 18;
 
 /// Deepest level with an indentation of its own.
@@ -184,16 +184,16 @@ impl ObservedView {
         Arc::clone(&tree)
     }
 
-    /// Who works when; `None`: the diagram of handoffs says more.
+    /// The shape for the lanes; `None`: the diagram of hops is shown.
     fn shape(&self, run: &RunData) -> Option<Arc<Shape>> {
         let world = run.shown();
         let shape = self.lanes.borrow_mut().shape(world, world.observed()?);
         (!shape.turns.is_empty() && !shape.is_of_handoffs()).then_some(shape)
     }
 
-    /// The turn that the selected span is in.
+    /// The index of the turn of the selected span, or of the turn around it.
     fn turn(&self, shape: &Shape, run: &RunData) -> Option<usize> {
-        lanes::turn_of(shape, self.span, run.shown())
+        shape.turn_of(self.span?, run.shown())
     }
 
     fn cursor(&self, tree: &SpanTree) -> RowCursor {
@@ -300,7 +300,7 @@ impl View for ObservedView {
             let lines = WrappedDocument { document: &document, width };
             let rows = self.tree(run).rows.len().min(usize::from(MAX_ROWS)) as u16;
             let picture = HEAD + rows;
-            // The lanes are read beside the tree.
+            // The tree leaves room for the lanes.
             let lanes = self.shape(run).map(|shape| shape.lanes.len().min(MAX_LANES) as u16 + 3);
             let left_for_tree =
                 |lanes: u16| page.height.saturating_sub(OTHER_ROWS + lanes).max(page.height / 3);
@@ -516,6 +516,13 @@ impl ObservedView {
         (from, if world.progress.is_live() { last.max(now) } else { last })
     }
 
+    /// The spans of the turns before and after the selected one.
+    fn lit_spans(&self, data: &RunData) -> BTreeSet<SpanId> {
+        let Some(shape) = self.shape(data) else { return BTreeSet::new() };
+        let neighbours = shape.neighbours(self.turn(&shape, data)).into_iter();
+        neighbours.filter_map(|at| shape.turns.get(at)).map(|turn| turn.span).collect()
+    }
+
     fn render_spans(&self, data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         let world = data.shown();
         let Some(observed) = world.observed() else { return };
@@ -542,6 +549,7 @@ impl ObservedView {
         let axis = self.axis(data, now);
         let first = window.start;
         let selected = self.cursor(&tree).cursor;
+        let lit = self.lit_spans(data);
         for nth in window {
             let Some(row) = tree.rows.get(nth) else { break };
             let Some(span) = observed.span(row.span) else { continue };
@@ -549,7 +557,8 @@ impl ObservedView {
             let mut pen = list::row(cx, here, selected == Some(nth), buf);
             let (from, end) = observed.times(span, world);
             let times = (from, end.unwrap_or_else(|| now.max(from)));
-            self.span_row(cx, world, *row, span, &mut pen, (&widths, axis, times));
+            let is_lit = lit.contains(&row.span);
+            self.span_row(cx, world, (*row, is_lit), span, &mut pen, (&widths, axis, times));
         }
     }
 
@@ -557,7 +566,7 @@ impl ObservedView {
         &self,
         cx: &DrawContext,
         world: &World,
-        row: TreeRow,
+        (row, is_lit): (TreeRow, bool),
         span: &ObservedSpan,
         pen: &mut Pen,
         (widths, axis, times): (&SpanColumns, (Elapsed, Elapsed), (Elapsed, Elapsed)),
@@ -579,6 +588,7 @@ impl ObservedView {
         };
         let room = (start + widths.name).saturating_sub(pen.x());
         let (name, style) = span_name(span);
+        let style = if is_lit { StyleRole::Notice } else { style };
         pen.name(&name, room, theme.style(style));
         pen.advance_to(start + widths.name).space(1);
         if widths.bar > 0 {
@@ -622,7 +632,7 @@ fn span_name(span: &ObservedSpan) -> (String, StyleRole) {
     }
 }
 
-/// The sign of a span, and how it is painted.
+/// The glyph and the style of a span's state.
 fn state_role(span: &ObservedSpan, is_live: bool) -> (Glyph, StyleRole) {
     match (span.end, is_live) {
         (Some(SpanEnd::Done), _) => (Glyph::Done, StyleRole::Done),
@@ -634,7 +644,7 @@ fn state_role(span: &ObservedSpan, is_live: bool) -> (Glyph, StyleRole) {
     }
 }
 
-/// How the bar of a span is painted: one that is well, by what it is.
+/// The style of a bar. Models and tools that succeeded have their own.
 fn bar_role(span: &ObservedSpan, role: StyleRole) -> StyleRole {
     match (span.about.role, role) {
         (SpanRole::Model | SpanRole::Embedding, StyleRole::Done) => StyleRole::Bar,
@@ -643,7 +653,7 @@ fn bar_role(span: &ObservedSpan, role: StyleRole) -> StyleRole {
     }
 }
 
-/// The cells of an axis of this width that lie between two times: at least one.
+/// The range of cells between two times, on an axis of this width; at least one cell.
 fn cells(width: u16, axis: (Elapsed, Elapsed), times: (Elapsed, Elapsed)) -> (u16, u16) {
     let all = axis.1.since(axis.0).max(Duration::from_micros(1)).as_micros();
     let cell = |at: Elapsed| {
