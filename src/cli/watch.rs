@@ -126,7 +126,7 @@ impl WatchArgs {
         self.name.clone().unwrap_or_else(|| program_name(&self.command))
     }
 
-    /// `is_apart`: from the terminal, which the dashboard has.
+    /// `is_apart`: the dashboard has the terminal, so the program gets its own.
     fn program(&self, is_apart: bool) -> WatchedProgram {
         let errors = streams::stderr_is_terminal();
         // With a format its output is on standard error, too.

@@ -412,7 +412,10 @@ pub fn row_of_log(head: &RunStarted, run: &RunFold, events: u64) -> RunRow {
         tokens: course.tokens,
         cost_usd: course.cost_usd,
         result: course.result,
-        ..row_of(head)
+        ..match course.title {
+            Some(title) => RunRow { title, ..row_of(head) },
+            None => row_of(head),
+        }
     }
 }
 
@@ -431,6 +434,7 @@ pub fn row_course(run: &RunFold) -> RunCourse {
             .map(|closed| first_bytes(&run_stop_line(run, closed), MAX_RESULT).into()),
     };
     RunCourse {
+        title: run.head.as_ref().map(|head| head.title.as_str().into()),
         elapsed_ms: millis(progress.active(progress.at)),
         tokens: run.tally.usage.total(),
         cost_usd: run.cost_usd(),

@@ -48,8 +48,8 @@ pub enum Context {
 
 worded! { Context + ALL {
     Home = "home", Run = "run", Inspector = "inspector", Flags = "flags", Faults = "faults",
-    Members = "members", Message = "next message", ProgramLine = "line for a program", Inbox = "inbox", Card = "card",
-    CardLine = "field of a card", CardText = "text of a card", Form = "launch form",
+    Members = "members", Message = "next message", ProgramLine = "line for a program",
+    Inbox = "inbox", Card = "card", CardLine = "field of a card", CardText = "text of a card", Form = "launch form",
     FormText = "text of the launch form", Models = "list of models", Filter = "filter",
     Templates = "list of templates", Comparison = "comparison", Help = "help",
     Commands = "list of commands", Confirm = "confirmation",
@@ -139,22 +139,10 @@ const LISTS: &[Context] = &[
     Home, Run, Inspector, Flags, Faults, Members, Inbox, Card, Form, Models, Templates, Comparison,
     Help, Commands, Confirm,
 ];
+#[rustfmt::skip]
 const HELPED: &[Context] = &[
-    Home,
-    Run,
-    Inspector,
-    Flags,
-    Faults,
-    Members,
-    Message,
-    ProgramLine,
-    Inbox,
-    Card,
-    CardLine,
-    CardText,
-    Form,
-    Templates,
-    Comparison,
+    Home, Run, Inspector, Flags, Faults, Members, Message, ProgramLine, Inbox, Card, CardLine, CardText,
+    Form, Templates, Comparison,
 ];
 const COMMANDED: &[Context] =
     &[Home, Run, Inspector, Flags, Faults, Members, Form, Templates, Comparison];

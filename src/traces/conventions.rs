@@ -522,7 +522,7 @@ impl Attributes {
 /// Maximum number of levels in the name of an attribute.
 const MAX_PATH: usize = 16;
 
-/// The value, with a list for each object whose keys are all numbers.
+/// Replaces each object by a list if all of its keys are numbers.
 fn with_lists(value: Value) -> Value {
     let Value::Object(fields) = value else { return value };
     let numbers: Option<Vec<u32>> = fields.keys().map(|name| name.parse().ok()).collect();

@@ -35,9 +35,9 @@ pub struct WatchedProgram {
     pub has_tap: bool,
     /// Whether LangSmith's tracer reports here.
     pub has_langsmith: bool,
-    /// Whether it has an input and a process group of its own. Else it has those of this program.
+    /// Whether it gets its own input and its own process group. Otherwise it shares those of this program.
     pub is_apart: bool,
-    /// Whether its output and its errors are terminals for it. Else they are pipes.
+    /// Whether its standard output and its standard error are pseudo-terminals. Otherwise they are pipes.
     pub on_terminal: [bool; 2],
 }
 
@@ -322,22 +322,22 @@ async fn silent_after(mut over: watch::Receiver<bool>) {
     sleep(OUTPUT).await;
 }
 
-/// Most bytes of lines that wait for the hub. A program that prints faster than its lines are kept is not slowed down.
-const MAX_WAITING: usize = 8 << 20;
+/// Maximum size of the queue of lines in bytes. Later lines are left out, so that the program never waits.
+const MAX_QUEUED: usize = 8 << 20;
 
-/// Lines that wait for the hub.
-struct WaitingLines {
+/// The queue of lines for the hub.
+struct LineQueue {
     stream: TextStream,
     lines: VecDeque<String>,
     bytes: usize,
-    /// The number of lines that found no room since the last one that did.
+    /// The number of lines that did not fit since the last one that did.
     left_out: u64,
 }
 
-impl WaitingLines {
+impl LineQueue {
     fn add(&mut self, lines: Vec<String>) {
         for line in lines {
-            if self.bytes + line.len() > MAX_WAITING {
+            if self.bytes + line.len() > MAX_QUEUED {
                 self.left_out += 1;
                 continue;
             }
@@ -369,35 +369,35 @@ async fn read_output(
     over: watch::Receiver<bool>,
 ) {
     let (mut from, mut printed) = (BufReader::new(from), PrintedLines::default());
-    let mut waiting = WaitingLines { stream, lines: VecDeque::new(), bytes: 0, left_out: 0 };
+    let mut queue = LineQueue { stream, lines: VecDeque::new(), bytes: 0, left_out: 0 };
     loop {
         let read = tokio::select! {
             read = from.fill_buf() => read,
-            Ok(place) = hub.reserve(), if !waiting.lines.is_empty() => {
-                if let Some(line) = waiting.next() {
+            Ok(place) = hub.reserve(), if !queue.lines.is_empty() => {
+                if let Some(line) = queue.next() {
                     place.send(line);
                 }
                 continue;
             }
             () = silent_after(over.clone()) => break,
             () = sleep(PAUSE), if printed.is_waiting() => {
-                waiting.add(printed.pause());
+                queue.add(printed.pause());
                 continue;
             }
         };
         let bytes = match read {
-            // A terminal whose program has closed it cannot be read.
+            // A terminal cannot be read after the program has closed it.
             Ok([]) | Err(_) => break,
             Ok(bytes) => bytes,
         };
         sink(bytes);
         let count = bytes.len();
-        waiting.add(printed.add(bytes));
+        queue.add(printed.add(bytes));
         from.consume(count);
     }
-    waiting.add(printed.end());
-    waiting.note_left_out();
-    while let Some(line) = waiting.next() {
+    queue.add(printed.end());
+    queue.note_left_out();
+    while let Some(line) = queue.next() {
         let _ = hub.send(line).await;
     }
 }
@@ -406,11 +406,11 @@ async fn read_output(
 mod tests {
     use super::*;
 
-    /// The output of a program is read to its end also while nobody takes its lines, and what was left out is said.
+    /// All of the output is read while nobody takes its lines, and the last line says how many are missing.
     #[tokio::test]
     async fn output_never_waits_for_the_hub() {
         let line = "a line of the output of a program\n";
-        let count = MAX_WAITING / line.len() * 2;
+        let count = MAX_QUEUED / line.len() * 2;
         let output = line.repeat(count);
         let (hub, mut inputs) = mpsc::channel(1);
         let (passed_on, mut passed) = mpsc::unbounded_channel();
@@ -424,7 +424,7 @@ mod tests {
         let take = async {
             let mut bytes = 0;
             while bytes < output.len() {
-                bytes += passed.recv().await.expect("the output comes to its end");
+                bytes += passed.recv().await.expect("all of the output");
             }
             let (mut lines, mut last) = (0, String::new());
             while let Some(HubInput::Line(_, line)) = inputs.recv().await {

@@ -143,7 +143,7 @@ pub struct Hub {
     threads: HashMap<Arc<str>, RunId>,
     /// Lines and warnings that came while no run was open.
     unsent: VecDeque<Observation>,
-    /// Partial replies of calls whose start has not come yet: another protocol reports it.
+    /// Partial replies that the tap sent before LangSmith's tracer sent the start of the call.
     early: HashMap<Arc<str>, Arc<str>>,
     report: HubReport,
 }
@@ -422,7 +422,7 @@ impl Hub {
     }
 }
 
-/// Most partial replies of calls whose start has not come yet.
+/// Maximum number of partial replies without a call.
 const MAX_EARLY: usize = 64;
 
 /// A test or a cell of the program.

@@ -61,7 +61,7 @@ impl PrintedLines {
 }
 
 impl Page {
-    /// Whether the line looks like a prompt (`Publish? `, `> `), and not like a bar of progress.
+    /// Whether the line looks like a prompt (`Publish? `, `> `), and not like a progress bar.
     fn is_prompt(&self) -> bool {
         let last = self.line.trim_end().chars().next_back();
         !self.is_redrawn && last.is_some_and(|last| "?:>])$#%".contains(last))
@@ -114,19 +114,17 @@ impl Perform for Page {
         }
     }
 
+    /// `A`, `F`: up; `G`: to a column; `K`, `J`: erase.
     fn csi_dispatch(&mut self, params: &Params, _: &[u8], _: bool, action: char) {
         let first = params.iter().next().and_then(|values| values.first().copied()).unwrap_or(0);
         match (action, first) {
-            // Up.
             ('A' | 'F', count) => {
                 self.moves_up = true;
                 let stay = self.held.len().saturating_sub(usize::from(count.max(1)));
                 self.held.truncate(stay);
                 self.erase();
             }
-            // Column 1.
             ('G', 0 | 1) => self.at_start = true,
-            // Erases the line.
             ('K', 2) => self.erase(),
             ('K' | 'J', 0) if self.at_start => self.erase(),
             _ => {}

@@ -1,5 +1,5 @@
-//! How a program is started: with pseudo-terminals where it had a terminal, so that its colours, bars of progress and
-//! prompts stay, and with pipes elsewhere.
+//! Starts a program: with pseudo-terminals where it had a terminal, so that its colours, progress bars and prompts stay,
+//! and with pipes elsewhere.
 
 use std::io;
 use std::process::Stdio;
@@ -50,26 +50,37 @@ fn with_pipes(mut child: Child, resizing: Option<JoinHandle<()>>) -> Started {
     Started { child, outputs: [out, err], input, resizing }
 }
 
-/// Starts a program. `is_apart`: it gets an input and a process group of its own; `on_terminal`: whether its output and
-/// its errors are terminals. If it is apart and its output is one, its input is that one, too, and it has a session.
+/// Starts a program. `is_apart`: it gets its own input and process group. `on_terminal`: whether its standard output and
+/// its standard error are pseudo-terminals. If it is apart and its output is one, it gets a session, and its input is
+/// the same terminal.
 ///
 /// # Errors
 /// It cannot be started.
-#[cfg(not(unix))]
 pub(super) fn start(
-    mut command: Command,
+    command: Command,
     is_apart: bool,
-    _on_terminal: [bool; 2],
+    on_terminal: [bool; 2],
 ) -> io::Result<Started> {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    if is_apart {
-        command.stdin(Stdio::piped());
-    }
-    Ok(with_pipes(command.spawn()?, None))
+    with_terminals::start(command, is_apart, on_terminal)
 }
 
-#[cfg(unix)]
-pub(super) use with_terminals::start;
+/// Other systems than Unix have only pipes here.
+#[cfg(not(unix))]
+mod with_terminals {
+    use super::{Command, Started, Stdio, io, with_pipes};
+
+    pub(super) fn start(
+        mut command: Command,
+        is_apart: bool,
+        _on_terminal: [bool; 2],
+    ) -> io::Result<Started> {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if is_apart {
+            command.stdin(Stdio::piped());
+        }
+        Ok(with_pipes(command.spawn()?, None))
+    }
+}
 
 #[cfg(unix)]
 mod with_terminals {
@@ -82,13 +93,7 @@ mod with_terminals {
 
     use super::{Command, JoinHandle, ProgramInput, Started, Stdio, io, with_pipes};
 
-    /// Starts a program. `is_apart`: it gets an input and a process group of its own; `on_terminal`: whether its output
-    /// and its errors are terminals. If it is apart and its output is one, its input is that one, too, and it has a
-    /// session.
-    ///
-    /// # Errors
-    /// It cannot be started.
-    pub(in crate::watch) fn start(
+    pub(super) fn start(
         mut command: Command,
         is_apart: bool,
         [out, err]: [bool; 2],
@@ -135,7 +140,7 @@ mod with_terminals {
         }
     }
 
-    /// Systems without pseudo-terminals are rare: some sandboxes.
+    /// Some sandboxes have no pseudo-terminals.
     fn note_missing(error: &io::Error) {
         tracing::warn!("the program gets a pipe in place of a terminal: {error}");
     }

@@ -464,12 +464,18 @@ fn silent_programs_are_no_success() {
 #[test]
 fn several_traces_are_one_list() {
     let home = Home::new();
-    let more =
-        SENDER.replace("0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319c");
+    let more = SENDER
+        .replace("0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319c")
+        .replace("\"output.value\"", "\"input.value\": \"Refund ch_2.\", \"output.value\"");
     home.write("two.py", &format!("{SENDER}\n{more}"));
     let ended = watch(&home, &["--format", "json"], &["python3", "two.py"]);
     let value = ended.json();
     let answers: Vec<&Value> =
         value.as_array().expect("a list").iter().map(|it| &it["answer"]).collect();
     assert_eq!(answers, ["Refunded.", "Refunded."]);
+    // The list tells them apart by what they were asked.
+    let rows = home.run(&["runs", "--json"]).json();
+    let titles: Vec<&Value> =
+        rows.as_array().expect("rows").iter().map(|it| &it["title"]).collect();
+    assert!(titles.contains(&&json!("two: Refund ch_2.")), "{titles:?}");
 }

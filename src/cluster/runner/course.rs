@@ -122,7 +122,7 @@ fn is_of_same_owner(found: &ClusterRow, own: &ClusterRow) -> bool {
 
 /// Sets what the events so far say.
 fn fill(row: &mut ClusterRow, course: &RunFold) {
-    let RunCourse { elapsed_ms, tokens, cost_usd, result, ended } = row_course(course);
+    let RunCourse { elapsed_ms, tokens, cost_usd, result, ended, .. } = row_course(course);
     (row.elapsed_ms, row.tokens, row.cost_usd) = (elapsed_ms, tokens, cost_usd);
     row.result = result.as_deref().map(str::to_owned);
     row.waits_for = course.questions.open().map(|question| question.asked.who.clone()).collect();

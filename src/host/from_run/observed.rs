@@ -58,7 +58,7 @@ pub fn scenario_of(head: &RunStarted, world: &World) -> Result<(String, Vec<Stri
     };
     if !file.succeeded && !file.ends_with_failure {
         file.left.push(format!(
-            "the run ended without success ({}), the scenario does not",
+            "the run ended without success ({}), this scenario ends with success",
             file.why_failed()
         ));
     }
@@ -355,7 +355,8 @@ impl ObservedFile<'_> {
             let fails = is_end && round.said.is_none() && !round.failed.is_empty();
             let attempts = round.failed.len() + usize::from(!fails);
             if !round.failed.is_empty() {
-                let left = "how calls of a model failed is not known: each is a bad response here";
+                let left =
+                    "the log does not say how model calls failed: here each is a bad response";
                 self.left.push(left.to_owned());
             }
             for (nth, failed) in round.failed.iter().enumerate() {
@@ -596,7 +597,7 @@ fn result_of(name: &str, done: &Done, left: &mut Vec<String>) -> Value {
         _ => text.into(),
     };
     left.push(format!(
-        "the results of {name} are no objects: here they are the field `result` of one"
+        "the results of {name} are not objects: here each is the field `result` of an object"
     ));
     json!({ "result": result })
 }

@@ -171,8 +171,8 @@ impl Shape {
         })
     }
 
-    /// Adds the next turn. `caller`: the turn whose tool has called it; `handed`: the turn that handed over, if that is
-    /// known.
+    /// Adds the next turn. `caller`: the turn whose tool called it. `handed`: there was a handoff; `Some` inside: by this
+    /// turn.
     fn add(
         &mut self,
         span: &ObservedSpan,

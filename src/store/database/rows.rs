@@ -19,6 +19,8 @@ use crate::store::AppendError;
 /// What a row says of the course of a run; it is updated while the run plays.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunCourse {
+    /// [`RunRow::title`], which the trace of a watched program gives; `None`: that of the row stays.
+    pub title: Option<Arc<str>>,
     /// Time without pauses in milliseconds.
     pub elapsed_ms: u64,
     /// Tokens used.
@@ -297,7 +299,7 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
         let rows = connection
             .prepare_cached(
                 "UPDATE run SET elapsed_ms = ?2, tokens = ?3, cost = ?4, status = ?5,
-                 result = ?6, answer = ?7 WHERE id = ?1",
+                 result = ?6, answer = ?7, title = coalesce(?8, title) WHERE id = ?1",
             )?
             .execute(params![
                 run.as_str(),
@@ -306,7 +308,8 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
                 course.cost_usd,
                 status,
                 result,
-                course.result
+                course.result,
+                course.title
             ])?;
         if rows == 0 {
             return Ok(Err(AppendError::Gone));

@@ -52,6 +52,7 @@ async fn rows_say_what_the_list_shows() {
         temp.database.append(run, Seq(0), &group(0, &[warning("a")])).await.expect("appended");
     }
     let course = RunCourse {
+        title: Some("Another title".into()),
         elapsed_ms: 1_500,
         tokens: 42,
         cost_usd: Some(0.25),
@@ -64,7 +65,10 @@ async fn rows_say_what_the_list_shows() {
     assert_eq!((&first.id, &first.status, first.live), (&new, &RunStatus::Running, true));
     assert_eq!(second.status, RunStatus::Ended("max_seconds".to_owned()));
     assert_eq!((second.elapsed_ms, second.tokens, second.cost_usd), (1_500, 42, Some(0.25)));
-    assert_eq!((second.events, &*second.title), (1, "A title"));
+    assert_eq!((second.events, &*second.title), (1, "Another title"));
+    temp.database.update(&old, &RunCourse { title: None, ..course }).await.expect("updated");
+    let row = temp.database.run("r-old").expect("read").expect("a row");
+    assert_eq!(&*row.title, "Another title");
     assert_eq!((second.result.as_deref(), &first.result), (Some("go_with_caution"), &None));
     assert!(second.bytes > 20);
     assert_eq!(temp.database.nth_last(1).expect("read").expect("a row").id, old);
