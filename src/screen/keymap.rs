@@ -198,7 +198,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Faults], &[c('+')], Action::More, "more, less", "raise the concurrency limit, or the selected row", Group::Watch, 5),
     row(&[Run, Faults], &[c('-')], Action::Less, "more, less", "lower the concurrency limit, or the selected row", Group::Watch, 5),
     row(&[Run], &[c('i')], Action::Message, "message", "the session's next message to the team, or a line for a watched program", Group::Watch, 3),
-    row(&[Message, ProgramLine, CardLine, CardText], &[KeyPress::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended; send what a card's fields say", Group::Watch, 1),
+    row(&[Message, CardLine, CardText], &[KeyPress::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended; send what a card's fields say", Group::Watch, 1),
     row(&[Message, ProgramLine], &[KeyPress::ctrl('u')], Action::Clear, "clear", "clear the message", Group::Watch, 2),
     row(RUNS, &[c('a')], Action::Inbox, "inbox", "the questions of all runs to people, and the approvals that runs remember", Group::Watch, 1),
     row(&[Inbox], &[ENTER, c('a')], Action::OpenCard, "open", "open the card of the question, or the interrupted run", Group::Watch, 1),

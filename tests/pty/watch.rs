@@ -66,12 +66,13 @@ fn programs_keep_their_terminal() {
 #[test]
 fn programs_have_a_terminal_apart() {
     let home = Arc::new(Home::new());
-    let script = "test -t 0 && test -t 1 && test -t 2 && echo size: $(stty size) && stty -echo && \
-                  printf 'Which word? ' > /dev/tty && read word < /dev/tty && echo ${#word} letters && read line";
+    let script = "test -t 0 && test -t 1 && test -t 2 && size=$(stty size) && stty -echo && \
+                  printf \"Which word for $size? \" > /dev/tty && read word < /dev/tty && echo ${#word} letters && read line";
     let args = &["watch", "--name", "asks", "sh", "-c", script];
-    let mut terminal = Terminal::start_in(&home, Start { args, ..Start::default() });
-    terminal.sees("size: ");
-    terminal.sees("Which word?");
+    let mut terminal =
+        Terminal::start_in(&home, Start { args, cols: 80, rows: 24, ..Start::default() });
+    // Also where one pane fits: it has no spans to show.
+    terminal.sees("Its last line: Which word for 24 80?");
     terminal.press("i");
     terminal.sees("Enter sends");
     terminal.press("secret\r");

@@ -19,6 +19,7 @@ use super::{PaneAt, PaneTitle, TrackRow, View, follow_note, pane_title};
 use crate::base::time::duration_text;
 use crate::log::event::{Elapsed, SpanId};
 use crate::log::facts::observed::{SpanEnd, SpanRole};
+use crate::log::world::agents::LineKind;
 use crate::log::world::available::Unavailable;
 use crate::log::world::observed::{Observed, ObservedSpan};
 use crate::log::world::turns::Shape;
@@ -526,6 +527,15 @@ impl ObservedView {
     fn render_spans(&self, data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         let world = data.shown();
         let Some(observed) = world.observed() else { return };
+        if observed.spans.is_empty() {
+            let comes = "what the program's agents do is listed here, as a tree";
+            let mut text = none_yet("spans", comes, &world.progress);
+            // It may wait for input.
+            if let Some(LineKind::Said(printed)) = observed.agents.lines.last().map(|it| &it.what) {
+                text.push_str(&format!("\n\nIts last line: {printed}"));
+            }
+            return empty(cx, area, &text, buf);
+        }
         let widths = SpanColumns::for_width(area.width);
         let tokens = if widths.tokens > 0 { "tokens" } else { "" };
         let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
@@ -540,10 +550,6 @@ impl ObservedView {
             ],
         );
         let tree = self.tree(data);
-        if observed.spans.is_empty() {
-            let comes = "what the program's agents do is listed here, as a tree";
-            return empty(cx, area, &none_yet("spans", comes, &world.progress), buf);
-        }
         let (window, _) = self.in_view(data, area);
         let now = data.drawn_to(cx.now);
         let axis = self.axis(data, now);
