@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use paired::{cpu, held, pairs, report, timed};
-use roundtable::bench::{AttemptVerdict, CallPolicy, Failure, Guard, args_hash, run_within};
+use roundtable::bench::{AttemptVerdict, CallGuard, CallPolicy, Failure, args_hash, run_within};
 use roundtable::{
     AttemptFailed, ChatModel, ChatRequest, Engine, EngineSettings, Launch, Listener, ModelChoice,
     ModelLabel, Purpose, Reply, Scenario, ScenarioOrigin, Seq, Tool, ToolRequest, Toolbox, load,
@@ -32,7 +32,7 @@ async fn work(number: u32) -> Result<u32, Box<AttemptFailed>> {
 }
 
 /// All policies around an attempt that is answered at once; facts aside.
-async fn guarded(guard: &Guard, number: u32) -> u32 {
+async fn guarded(guard: &CallGuard, number: u32) -> u32 {
     let (policy, limit) = guard.policy();
     let pass = guard.enter(|| LIMIT, Default::default(), |_| None).await.expect("let through");
     let faults = guard.faults();
@@ -170,7 +170,7 @@ fn bare() -> Duration {
 
 fn main() -> std::process::ExitCode {
     let runtime = one_core();
-    let guard = Guard::new("tool".into(), CallPolicy::default(), LIMIT, &[]);
+    let guard = CallGuard::new("tool".into(), CallPolicy::default(), LIMIT, &[]);
     let all = pairs(
         9,
         || {

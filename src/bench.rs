@@ -8,7 +8,7 @@ pub use crate::base::word_query::WordQuery;
 pub use crate::cluster::Cluster;
 pub use crate::cluster::address::ClusterAddress;
 pub use crate::cluster::rows::{ClusterRow, RunRows};
-pub use crate::gateway::Guard;
+pub use crate::gateway::CallGuard;
 pub use crate::gateway::attempt::run_within;
 pub use crate::gateway::breaker::AttemptVerdict;
 pub use crate::host::models::LiveModels;

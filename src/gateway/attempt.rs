@@ -15,7 +15,7 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout};
 
 use super::breaker::{AttemptVerdict, Recorded};
-use super::guard::{BreakerPermit, Guard};
+use super::guard::{BreakerPermit, CallGuard};
 use super::retry::RetryDecision;
 use super::{CallScope, retry};
 use crate::base::catch_panic::CatchPanic;
@@ -42,7 +42,7 @@ pub(crate) struct FailedAttempt<'a> {
 
 impl FailedAttempt<'_> {
     /// The request is sent again in an adapted form: the breaker ignores this failure.
-    pub fn settle_adapted(self, bus: &Bus, guard: &Guard) -> Box<AttemptFailed> {
+    pub fn settle_adapted(self, bus: &Bus, guard: &CallGuard) -> Box<AttemptFailed> {
         publish_if_stale(bus, self.span, guard, self.permit.settle(AttemptVerdict::Neither), false);
         self.failed
     }
@@ -52,7 +52,7 @@ impl FailedAttempt<'_> {
     pub fn settle(
         self,
         bus: &Bus,
-        guard: &Guard,
+        guard: &CallGuard,
         policy: &CallPolicy,
         next: RetryDecision,
         left: Duration,
@@ -97,7 +97,7 @@ impl FailedAttempt<'_> {
 pub(super) fn publish_if_stale(
     bus: &Bus,
     span: SpanId,
-    guard: &Guard,
+    guard: &CallGuard,
     recorded: Recorded,
     ok: bool,
 ) {
@@ -112,7 +112,7 @@ pub(super) fn publish_if_stale(
 pub(super) async fn recorded_result(
     replay: &Replay,
     scope: &dyn CallScope,
-    guard: &Guard,
+    guard: &CallGuard,
     span: SpanId,
 ) -> Option<Result<Reply, Box<AttemptFailed>>> {
     let mut questions = scope.repeat_questions(span);
@@ -165,7 +165,7 @@ pub(super) async fn recorded_result(
 /// of the attempt, which is not made again.
 async fn settle(
     scope: &dyn CallScope,
-    guard: &Guard,
+    guard: &CallGuard,
     span: SpanId,
     decision: InDoubt,
 ) -> Option<Result<Reply, Box<AttemptFailed>>> {

@@ -21,7 +21,7 @@ use super::attempt::{
     timeout_error,
 };
 use super::breaker::AttemptVerdict;
-use super::guard::{Guard, GuardRefusal};
+use super::guard::{CallGuard, GuardRefusal};
 use super::{Attempt, CallScope, Callee, retry};
 use crate::base::time::millis;
 use crate::log::bus::{Bus, LiveSlot};
@@ -102,7 +102,7 @@ impl GatewayCall {
     pub async fn make(
         self,
         scope: &dyn CallScope,
-        guard: &Guard,
+        guard: &CallGuard,
         callee: &dyn Callee,
     ) -> Result<CallSuccess, Box<CallFailed>> {
         let bus = scope.bus();
@@ -261,7 +261,7 @@ enum NotMade {
 /// that attempt, nobody is asked, and the call is not made.
 async fn wait_for_approval(
     scope: &dyn CallScope,
-    guard: &Guard,
+    guard: &CallGuard,
     call: SpanId,
     asked: BoxFuture<'_, Result<(), Denial>>,
 ) -> Result<(), NotMade> {
@@ -296,7 +296,7 @@ struct CallPlace {
 
 async fn make_attempt<'g>(
     scope: &dyn CallScope,
-    guard: &'g Guard,
+    guard: &'g CallGuard,
     CallPlace { span: call, leaf, admitted }: CallPlace,
     number: u32,
     callee: &dyn Callee,
@@ -440,7 +440,7 @@ impl OpenCall<'_> {
     /// success.
     fn use_fallback(
         mut self,
-        guard: &Guard,
+        guard: &CallGuard,
         key: Option<&str>,
         reason: StopReason,
         last: Option<Box<AttemptFailed>>,

@@ -33,7 +33,7 @@ use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 /// Guards one tool.
-pub struct Guard {
+pub struct CallGuard {
     name: ToolName,
     clock: Clock,
     bulkhead: Bulkhead,
@@ -70,7 +70,7 @@ pub struct CallPermit<'a> {
 
 /// The breaker's ticket of an attempt. Dropping it returns the ticket without a verdict.
 pub struct BreakerPermit<'a> {
-    guard: &'a Guard,
+    guard: &'a CallGuard,
     ticket: Option<Ticket>,
     /// Whether this attempt is a probe of a half-open breaker.
     probe: bool,
@@ -124,7 +124,7 @@ impl BreakerPermit<'_> {
     }
 }
 
-impl Guard {
+impl CallGuard {
     /// A guard in its initial state, in real time. `timeout` applies to an attempt if the policy
     /// sets none.
     pub fn new(
@@ -164,7 +164,7 @@ impl Guard {
         Arc::clone(&self.lock().faults)
     }
 
-    /// Publishes every change to this log from now on, until [`Guard::unwatch`] with the returned
+    /// Publishes every change to this log from now on, until [`CallGuard::unwatch`] with the returned
     /// number. If the breaker is not in its initial state, its state is published at once.
     pub fn watch(&self, bus: &Bus) -> u64 {
         let now = self.clock.now();

@@ -3,7 +3,7 @@
 //! bulkhead, retry budget, safe mode and injected faults.
 //!
 //! [`breaker`], [`bulkhead`] and [`budget`] are pure state machines with the clock passed in; a
-//! [`Guard`] holds those of one tool. This layer knows nothing of patterns, runs or tools: it uses a
+//! [`CallGuard`] holds those of one tool. This layer knows nothing of patterns, runs or tools: it uses a
 //! run through the trait [`CallScope`], the other end of a call through `Callee`, and a tool through
 //! [`Tool`]. [`ToolRegistry`] has the tools of one run; shared tools belong to the engine.
 
@@ -33,7 +33,7 @@ use crate::scenario::spec::tool::{InjectedFault, ResultContract};
 use crate::scenario::tools::mcp::split_name;
 
 pub use self::call::{CallFailed, CallSuccess, Denial, GatewayCall};
-pub use self::guard::{Guard, GuardSnapshot};
+pub use self::guard::{CallGuard, GuardSnapshot};
 pub use crate::model::host::{
     AttemptHost, AttemptProgress, InputReply, InputRequest, NoHost, PermissionRequest,
 };
@@ -227,7 +227,7 @@ pub const NO_IMPLEMENTATION: &str = "none";
 
 /// A tool with its guard.
 pub struct GuardedTool {
-    pub guard: Guard,
+    pub guard: CallGuard,
     /// The implementation; `None` for the model, which is called in another way, and for a tool
     /// that has none.
     pub tool: Option<Box<dyn Tool>>,
@@ -292,7 +292,7 @@ impl GuardedTool {
             shared,
             fingerprint: _,
         } = setup;
-        let guard = Guard::new(name, policy, timeout, &faults).with_clock(clock);
+        let guard = CallGuard::new(name, policy, timeout, &faults).with_clock(clock);
         Arc::new(Self { guard, tool, contract, kind, has_effects, shared })
     }
 

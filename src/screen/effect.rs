@@ -17,7 +17,7 @@ pub enum Effect {
     /// Read a run to fork it. Answered with `ForkReady` or `StartFailed`.
     ReadFork(RecordedSource),
     /// Start a run with the settings of this one. Answered like `Start`.
-    Rerun(RecordedSource),
+    Restart(RecordedSource),
     /// Compare two recorded runs. Answered with `Compared`.
     Compare {
         request: RequestId,

@@ -245,7 +245,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::Inbox => inbox::open(state),
         Action::Fork => launch::fork(state),
         Action::Compare => comparison::compare(state),
-        Action::Rerun => launch::rerun(state),
+        Action::Restart => launch::restart(state),
         Action::PauseResume => send_to_target(state, |page| match page.world().progress.stage {
             RunState::Pausing { .. } | RunState::Paused { .. } => {
                 Command::Resume { by: Initiator::You }

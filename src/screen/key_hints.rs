@@ -245,7 +245,7 @@ fn on_home(state: &AppState, action: Action) -> Result<(), Why> {
             Why::unless(lists_runs && state.listed().len() > 1)
         }
         Action::Inbox => waits(state),
-        Action::Fork | Action::Rerun => need(chosen_run(state).is_some(), "no run is selected"),
+        Action::Fork | Action::Restart => need(chosen_run(state).is_some(), "no run is selected"),
         Action::PauseResume | Action::Step | Action::StepRound => {
             need_live(target).and(Why::unless(lists_runs))
         }

@@ -221,7 +221,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Inspector], &[c('e')], Action::Export, "export", "export the run to files; research as Markdown too", Group::Look, 5),
 
     row(RUNS, &[c('F')], Action::Fork, "fork", "fork: a new run continues from a boundary of this one, with other settings", Group::Change, 6),
-    row(RUNS, &[c('R')], Action::Rerun, "rerun", "start a run with the settings of this one", Group::Change, 9),
+    row(RUNS, &[c('R')], Action::Restart, "restart", "start a run with the settings of this one", Group::Change, 9),
     row(&[Run, Faults], &[c('P')], Action::BreakerTrip, "trip", "trip the breaker: it opens, then cools down", Group::Change, 6),
     row(&[Run, Faults], &[c('O')], Action::BreakerHold, "hold", "hold the breaker open until it is closed", Group::Change, 6),
     row(&[Run, Faults], &[c('C')], Action::BreakerReset, "close", "close the breaker and reset its count", Group::Change, 6),

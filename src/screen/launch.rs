@@ -138,10 +138,10 @@ pub(crate) fn fork(state: &mut AppState) -> Update {
 }
 
 /// Starts a run with the settings of the chosen one; asks first where that costs money.
-pub(crate) fn rerun(state: &mut AppState) -> Update {
+pub(crate) fn restart(state: &mut AppState) -> Update {
     let Some((run, title)) = chosen_run(state) else { return no_run(state) };
-    let Some(cost) = live_cost(state, &run) else { return rerun_now(state, run, title) };
-    ask(state, Confirm::rerun(&run, &title, &cost))
+    let Some(cost) = live_cost(state, &run) else { return restart_now(state, run, title) };
+    ask(state, Confirm::restart(&run, &title, &cost))
 }
 
 /// What a run that called live models has cost, for display; `None`: it called none.
@@ -165,10 +165,10 @@ fn ask(state: &mut AppState, mut question: Confirm) -> Update {
 }
 
 /// Starts a run with the settings of this one.
-pub(super) fn rerun_now(state: &mut AppState, run: RunId, title: String) -> Update {
+pub(super) fn restart_now(state: &mut AppState, run: RunId, title: String) -> Update {
     let request = state.next_request();
     expect_start(state, request, title);
-    Update::effect(Effect::Rerun(source(state, run, request)))
+    Update::effect(Effect::Restart(source(state, run, request)))
 }
 
 /// A run was read to fork it: opens the form of the fork.
@@ -216,8 +216,8 @@ pub(crate) fn resume(state: &mut AppState, run: &RunId) -> Update {
             state.notify(NoticeKind::Info, format!("{run} is played by another process."));
         }
         RunStatus::Ended(_) => {
-            let (rerun, fork) = (key_of(Action::Rerun), key_of(Action::Fork));
-            let text = format!("{run} has ended: {rerun} starts it again, {fork} forks it.");
+            let (restart, fork) = (key_of(Action::Restart), key_of(Action::Fork));
+            let text = format!("{run} has ended: {restart} starts it again, {fork} forks it.");
             state.notify(NoticeKind::Info, text);
         }
     }

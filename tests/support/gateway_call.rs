@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use roundtable::gateway::{
-    Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, Tool, ToolRequest,
+    Attempt, CallFailed, CallGuard, CallScope, CallSuccess, Callee, GatewayCall, Tool, ToolRequest,
 };
 use roundtable::log::bus::Bus;
 use roundtable::log::event::{
@@ -181,8 +181,8 @@ pub fn policy() -> CallPolicy {
 }
 
 /// A guard at rest before the tool `vendor`, told to this log.
-pub fn guard(policy: CallPolicy, scope: &Scope) -> Guard {
-    let guard = Guard::new("vendor".into(), policy, Duration::from_secs(10), &[]);
+pub fn guard(policy: CallPolicy, scope: &Scope) -> CallGuard {
+    let guard = CallGuard::new("vendor".into(), policy, Duration::from_secs(10), &[]);
     guard.watch(&scope.bus);
     guard
 }
@@ -190,7 +190,7 @@ pub fn guard(policy: CallPolicy, scope: &Scope) -> Guard {
 /// One call of the tool.
 pub async fn call(
     scope: &Scope,
-    guard: &Guard,
+    guard: &CallGuard,
     tool: &dyn Callee,
 ) -> Result<CallSuccess, Box<CallFailed>> {
     let started = CallStarted {

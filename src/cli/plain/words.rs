@@ -138,7 +138,7 @@ pub static WORDS: &[Word] = &[
     word("unsay", "", PlainLoop::unsay, "withdraw the queued message", Steer, &[Action::Clear]),
     word("kill", "[all]", PlainLoop::kill, "end this run; all: every live run", Steer, &[Action::Kill]),
     word("fork", "[RUN]", |it, typed| it.act_on_named(typed.rest, Action::Fork), "a new run continues from a boundary of this one: opens its form", Steer, &[Action::Fork]),
-    word("rerun", "[RUN]", |it, typed| it.act_on_named(typed.rest, Action::Rerun), "start a run with the settings of this one", Steer, &[Action::Rerun]),
+    word("restart", "[RUN]", |it, typed| it.act_on_named(typed.rest, Action::Restart), "start a run with the settings of this one", Steer, &[Action::Restart]),
 
     word("questions", "", PlainLoop::list_questions, "the open questions of all runs, and the approvals that runs remember", Ask, &[Action::Inbox, Action::NextQuestion, Action::PrevQuestion]).reads(),
     word("question", "[RUN] N", PlainLoop::print_question, "a question in full, with what somebody reads who answers it, and how to answer it", Ask, &[Action::OpenCard]).reads(),
@@ -253,7 +253,7 @@ const EXAMPLES: &[&str] = &[
     "scenarios checkout", "start checkout-launch", "new checkout-launch", "set goal Decide on Monday",
     "template team", "edit checkout-launch", "pause all", "resume", "break round:2", "flag legal_analyst on",
     "faults llm", "fault llm errors 20:503", "limit llm timeout_ms 800", "parallel 2", "breaker llm trip",
-    "member billing join", "say And what does it cost?", "kill all", "fork last", "rerun last",
+    "member billing join", "say And what does it cost?", "kill all", "fork last", "restart last",
     "question 2", "answer 2 no, too much", "suggest 2", "withdraw 2", "show tool llm", "events 40 retry",
     "lines all", "inspect 14 prompt", "prompt 14", "raw 14", "cause 14", "at round:2", "compare 1 2",
     "runs status:failed", "search refund", "sort cost", "open 2", "save outcome", "pin last", "remove 3",

@@ -16,7 +16,8 @@ use super::{AgentAnswer, AgentPosition, AgentRun, AgentRunner, ModelReply};
 use crate::base::name::{AgentName, ToolName};
 use crate::base::visible::visible_within;
 use crate::gateway::{
-    Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, QueueMarker, attempt,
+    Attempt, CallFailed, CallGuard, CallScope, CallSuccess, Callee, GatewayCall, QueueMarker,
+    attempt,
 };
 use crate::log::bus::Bus;
 use crate::log::event::{
@@ -238,7 +239,7 @@ where
 
 struct AgentCallee<'b, 'a, F> {
     agent_call_scope: &'b AgentCall<'a, F>,
-    guard: &'b Guard,
+    guard: &'b CallGuard,
 }
 
 impl<'a, F> AgentCallee<'_, 'a, F>

@@ -67,7 +67,7 @@ pub(crate) fn refused_run(state: &AppState, action: Action) -> Option<&RunId> {
 /// Whether an action would change an observed run. The kill switch interrupts its program, a message is a line of
 /// its input.
 pub(crate) fn is_only_watched(state: &AppState, action: Action) -> bool {
-    let changes = changes_run(action) || matches!(action, Action::Fork | Action::Rerun);
+    let changes = changes_run(action) || matches!(action, Action::Fork | Action::Restart);
     let page = state.visible_run().or_else(|| state.target_run());
     let is_observed = page.is_some_and(|page| {
         let leads_back = action == Action::PauseResume && page.is_scrubbed();

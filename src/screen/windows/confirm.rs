@@ -60,7 +60,7 @@ pub enum OnYes {
     /// Continues an interrupted run, which calls live models.
     Resume(RunId),
     /// Starts a run again that calls live models, with its title.
-    Rerun(RunId, String),
+    Restart(RunId, String),
     /// Starts a run that needs permission, and remembers the permission.
     Trust {
         request: Box<LaunchRequest>,
@@ -133,12 +133,12 @@ impl Confirm {
     }
 
     /// Asks before a run that calls live models is started again.
-    pub fn rerun(run: &RunId, title: &str, cost: &str) -> Self {
+    pub fn restart(run: &RunId, title: &str, cost: &str) -> Self {
         let more = format!("It calls live models. {run} has cost {cost}.");
         Self::new(
             format!("Start run {run} again?"),
             vec![title.to_owned(), more],
-            OnYes::Rerun(run.clone(), title.to_owned()),
+            OnYes::Restart(run.clone(), title.to_owned()),
         )
     }
 

@@ -443,7 +443,7 @@ pub(super) fn on_confirm(state: &mut AppState, action: Action) -> Update {
                 }
                 OnYes::Quit { code, .. } => Update::effect(Effect::Quit { code }),
                 OnYes::Resume(run) => launch::resume_now(state, run),
-                OnYes::Rerun(run, title) => launch::rerun_now(state, run, title),
+                OnYes::Restart(run, title) => launch::restart_now(state, run, title),
                 OnYes::Discard => {
                     state.overlays.pop();
                     Update::redraw()

@@ -486,7 +486,7 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
     match effect {
         Effect::Start(request) => services.start(*request),
         Effect::ReadFork(source) => services.read_fork(source),
-        Effect::Rerun(source) => services.rerun(source),
+        Effect::Restart(source) => services.restart(source),
         Effect::Compare { request, runs } => compare(services, request, *runs),
         Effect::Resume { request, run } => services.resume(request, run),
         Effect::Trust { digests, title } => services.allow(&digests, &title),

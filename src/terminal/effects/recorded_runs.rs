@@ -63,7 +63,7 @@ impl Services {
     }
 
     /// Starts a run with the settings of a recorded one.
-    pub fn rerun(&self, source: RecordedSource) {
+    pub fn restart(&self, source: RecordedSource) {
         self.starting(source.request, move |services| {
             let id = source.request;
             let recorded = services.read_recorded(source)?;

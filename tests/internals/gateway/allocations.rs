@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::gateway::Guard;
+use crate::gateway::CallGuard;
 use crate::gateway::attempt::run_within;
 use crate::gateway::breaker::AttemptVerdict;
 use crate::log::event::AttemptFailed;
@@ -12,7 +12,7 @@ use crate::support::gateway_call::{Odd, Scope, call};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-async fn guarded(guard: &Guard) {
+async fn guarded(guard: &CallGuard) {
     let (_, limit) = guard.policy();
     let pass = guard.enter(|| LIMIT, Default::default(), |_| None).await.expect("let through");
     assert!(guard.faults().is_empty());
@@ -25,7 +25,7 @@ async fn guarded(guard: &Guard) {
 fn answered_attempt_allocates_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
-    let guard = Guard::new("tool".into(), CallPolicy::default(), LIMIT, &[]);
+    let guard = CallGuard::new("tool".into(), CallPolicy::default(), LIMIT, &[]);
     let counts = || allocation_counter::measure(|| drop(std::hint::black_box(Box::new(1))));
     assert_eq!(counts().count_total, 1, "what is counted here");
     runtime.block_on(async {
@@ -49,7 +49,7 @@ fn answered_attempt_allocates_nothing() {
 #[tokio::test]
 async fn call_future_stays_small() {
     let (scope, odd) = (Scope::new(), Odd::failing(|_| None));
-    let guard = Guard::new("vendor".into(), CallPolicy::default(), LIMIT, &[]);
+    let guard = CallGuard::new("vendor".into(), CallPolicy::default(), LIMIT, &[]);
     let call = call(&scope, &guard, &odd);
     assert!(size_of_val(&call) <= 1_000, "{} bytes", size_of_val(&call));
     let enter = guard.enter(|| LIMIT, Default::default(), |_| None);

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::gateway::Guard;
+use crate::gateway::CallGuard;
 use crate::gateway::breaker::BreakerView;
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::{
@@ -20,13 +20,13 @@ use futures::FutureExt;
 use serde_json::json;
 use tokio::time::{Instant, advance, sleep};
 
-fn at_rest(guard: &Guard, scope: &Scope) {
+fn at_rest(guard: &CallGuard, scope: &Scope) {
     assert_eq!(guard.snapshot().fill.in_flight, 0, "no permit is held");
     assert_eq!(guard.snapshot().fill.queued, 0, "nobody stands in line");
     assert_eq!(scope.out.load(Ordering::SeqCst), 0, "nothing is in flight");
 }
 
-fn failures(guard: &Guard) -> u32 {
+fn failures(guard: &CallGuard) -> u32 {
     match guard.snapshot().breaker {
         BreakerView::Closed { failures, .. } => failures,
         other => panic!("not closed: {other:?}"),

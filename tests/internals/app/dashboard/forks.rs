@@ -1,4 +1,4 @@
-//! Forks, reruns and interrupted runs that are continued, from the keys of the dashboard.
+//! Forks, restarts and interrupted runs that are continued, from the keys of the dashboard.
 
 use std::sync::Arc;
 
@@ -174,11 +174,11 @@ fn late_fork_reply_opens_no_form() {
 }
 
 #[test]
-fn rerun_takes_one_key() {
+fn restart_takes_one_key() {
     let mut dash = with_history();
     dash.text("R");
     let asked = dash.asked();
-    let Some(Effect::Rerun(source)) = asked.first() else { panic!("{asked:?}") };
+    let Some(Effect::Restart(source)) = asked.first() else { panic!("{asked:?}") };
     assert_eq!(source.run.as_str(), "r-10aa");
     assert!(source.events.is_none(), "it is read from the store");
     let text = "r-10aa cannot be continued".to_owned();
@@ -256,7 +256,7 @@ fn imported_log_forks_own_events() {
     for key in ["F", "R"] {
         dash.text(key);
         let asked = dash.asked();
-        let (Some(Effect::ReadFork(source)) | Some(Effect::Rerun(source))) = asked.first() else {
+        let (Some(Effect::ReadFork(source)) | Some(Effect::Restart(source))) = asked.first() else {
             panic!("{key}: {asked:?}")
         };
         assert_eq!(source.events.as_ref().map(Vec::len), Some(20), "{key}: its own events");
@@ -300,7 +300,7 @@ fn live_resume_asks_first() {
 }
 
 #[test]
-fn live_rerun_asks_first() {
+fn live_restart_asks_first() {
     let mut dash = with_live_run("success");
     for answer in ["n", "y"] {
         dash.text("R");
@@ -308,7 +308,7 @@ fn live_rerun_asks_first() {
         let screen = dash.screen();
         assert!(screen.contains("Start run r-70aa again?") && screen.contains("$1.25"), "{screen}");
         dash.text(answer);
-        let started = matches!(dash.asked().first(), Some(Effect::Rerun(_)));
+        let started = matches!(dash.asked().first(), Some(Effect::Restart(_)));
         assert_eq!(started, answer == "y");
     }
 }
