@@ -12,6 +12,7 @@ from _thread import RLock, get_ident
 
 BASE = os.environ.get("ROUNDTABLE_TAP") or ""
 HOST, PATH = (BASE.rstrip("/").split("/", 3)[2:] + ["", ""])[:2]
+GUARDED = [pair.split("=", 1) for pair in (os.environ.get("ROUNDTABLE_GUARD") or "").split()]
 TEXT, CALL, BATCH, BYTES, QUEUE, PAUSE, TRIES = 32 * 1024, 4 << 20, 500, 800_000, 10_000, 0.1, 5
 
 def load():
@@ -120,6 +121,116 @@ class Sender:
 sender = Sender()
 put = quiet(lambda **record: sender.put(**record))
 
+places = []  # Functions that return the id of the span in which this thread or task is now.
+
+def guarded(url):
+    """The address at the proxy of roundtable guard for the address of a model. None: it is none."""
+    if GUARDED and url.startswith(BASE):
+        return url
+    for name, base in GUARDED:
+        if url.startswith(base) and url[len(base):len(base) + 1] in ("", "/", "?", ":"):
+            return f"{BASE}/{name}{url[len(base):]}"
+
+def place_of(headers):
+    """Adds the header that says in which span a request is sent."""
+    span = next(filter(None, (quiet(place)() for place in places)), None)
+    if span:
+        headers["x-roundtable-span"] = span
+
+def httpx(module):
+    """httpx: requests to models pass the proxy, below the transports of tests. A transport with its own proxy or
+    certificate is left alone."""
+    def pass_here(transport, request):
+        url = str(request.url)
+        to = guarded(url)
+        if to and to != url:
+            if getattr(transport, "_roundtable_own", False):
+                put(event="unguarded", framework="httpx", name=request.url.host)
+                return
+            request.url, request.headers["host"] = type(request.url)(to), HOST
+        if to:
+            place_of(request.headers)
+    def patch(transport, name):
+        init, handle = transport.__init__, getattr(transport, name)
+        @functools.wraps(init)
+        def begin(self, *args, **kwargs):
+            init(self, *args, **kwargs)
+            self._roundtable_own = kwargs.get("verify", True) is not True or any(kwargs.get(x) for x in ("cert", "proxy", "uds"))
+        @functools.wraps(handle)
+        def both(self, request, *args, **kwargs):
+            quiet(pass_here)(self, request)
+            return handle(self, request, *args, **kwargs)
+        transport.__init__ = begin
+        setattr(transport, name, both)
+    patch(module.HTTPTransport, "handle_request")
+    patch(module.AsyncHTTPTransport, "handle_async_request")
+
+def requests(module):
+    """requests: the same for its adapter."""
+    send = module.HTTPAdapter.send
+    @functools.wraps(send)
+    def both(adapter, request, *args, **kwargs):
+        to = quiet(guarded)(request.url)
+        if to and to != request.url and kwargs.get("cert"):
+            put(event="unguarded", framework="requests", name=request.url.split("/")[2])
+        elif to:
+            kwargs.update({"proxies": {}} if to != request.url and len(args) < 5 else {})
+            request.url = to
+            quiet(place_of)(request.headers)
+        return send(adapter, request, *args, **kwargs)
+    module.HTTPAdapter.send = both
+
+def aiohttp(module):
+    """aiohttp: the same for its sessions."""
+    original = module.ClientSession._request
+    @functools.wraps(original)
+    def both(session, method, url, **kwargs):
+        to = quiet(guarded)(str(getattr(session, "_build_url", lambda it: it)(url)))
+        if to and not kwargs.get("proxy"):
+            url, headers = to, dict(kwargs.get("headers") or {})
+            quiet(place_of)(headers)
+            kwargs["headers"] = headers
+        return original(session, method, url, **kwargs)
+    module.ClientSession._request = both
+
+def langchain_calls(module):
+    """LangChain: knows the run of the model in which a request is sent."""
+    from contextvars import ContextVar
+    current, running = ContextVar("roundtable_model", default=None), set()
+    places.insert(0, lambda: current.get() if current.get() in running else None)
+    def enter(managers):
+        current.set(str(managers[-1].run_id))
+        running.add(current.get())
+        running.pop() if len(running) > QUEUE else None
+    def starts(owner, name):
+        original = getattr(owner, name)
+        if "Async" in owner.__name__:
+            @functools.wraps(original)
+            async def both(*args, **kwargs):
+                managers = await original(*args, **kwargs)
+                quiet(enter)(managers)
+                return managers
+        else:
+            @functools.wraps(original)
+            def both(*args, **kwargs):
+                managers = original(*args, **kwargs)
+                quiet(enter)(managers)
+                return managers
+        setattr(owner, name, both)
+    for owner in (module.CallbackManager, module.AsyncCallbackManager):
+        starts(owner, "on_chat_model_start")
+        starts(owner, "on_llm_start")
+    for owner in (module.CallbackManagerForLLMRun, module.AsyncCallbackManagerForLLMRun):
+        after(owner, "on_llm_end", lambda run, *_, **__: running.discard(str(run.run_id)))
+        after(owner, "on_llm_error", lambda run, *_, **__: running.discard(str(run.run_id)))
+
+def langchain_openai(module):
+    """langchain-openai: counts the tokens of streams at the address of OpenAI, but at no other one that a variable has."""
+    def count(model, *_, **__):
+        if model.stream_usage is None and dict(GUARDED).get("OPENAI_API_BASE", "").startswith("https://api.openai.com"):
+            model.stream_usage = str(model.openai_api_base or "").startswith(BASE) or model.stream_usage
+    after(module.BaseChatOpenAI, "__init__", count) if GUARDED else None
+
 def openai_agents(module):
     """OpenAI Agents SDK: one more processor in each list of tracing processors."""
     multi, above = getattr(module, "SynchronousMultiTracingProcessor", None), {}
@@ -162,6 +273,10 @@ def openai_agents(module):
         def shutdown(self, *args, **kwargs): pass
         def force_flush(self, *args, **kwargs): pass
     multi._roundtable = tap = Tap()
+    def current():
+        span = sys.modules["agents.tracing"].get_current_span()
+        return span.span_id if span.span_id.startswith("span_") else None  # Without tracing it is "no-op".
+    places.insert(0, current)
     after(multi, "__init__", lambda processors, *_, **__: processors.add_tracing_processor(tap))
     after(multi, "set_processors", lambda processors, *_, **__: processors.add_tracing_processor(tap))
     if getattr(module, "GLOBAL_TRACE_PROVIDER", None) is not None:  # Older versions make it at import.
@@ -209,6 +324,7 @@ def crewai(module):
         put(**record, event="start" if start else "end")
         if not start:  # What may still point here needs the ids only.
             record.update(input=None, output=None, messages=None, reply=None, tools=None)
+    places.insert(0, lambda: [x[2]["id"] for x in running if x[:2] == ("llm_call", get_ident())][-1])
     after(module.CrewAIEventsBus, "emit", listen)
 
 def langchain(module):
@@ -260,6 +376,10 @@ def otel(module):
                 events = [{"name": e.name, "attributes": {k: text(v) for k, v in (e.attributes or {}).items()}}
                           for e in span.events or () if e.name != "exception"]
                 report("end", span, at=span.end_time / 1e9, error=error, events=events or None)
+    def current():
+        context = sys.modules["opentelemetry.trace"].get_current_span().get_span_context()
+        return f"{context.span_id:016x}" if context.is_valid and context.trace_flags.sampled else None
+    places.append(current)
     after(module.TracerProvider, "__init__", lambda provider, *_, **__: provider.add_span_processor(Tap(provider)))
 
 def pytest(module):
@@ -334,10 +454,13 @@ def pydantic_ai(module):
 actions = {
     "agents.tracing.provider": openai_agents, "agents.tracing.setup": openai_agents, "opentelemetry.sdk.trace": otel, "opentelemetry.trace": own_provider,
     "crewai.events.event_bus": crewai, "crewai.utilities.events.crewai_event_bus": crewai, "pydantic_ai": pydantic_ai,
-    "langchain_core.tracers.langchain": langchain,
+    "langchain_core.tracers.langchain": langchain, "langchain_core.callbacks.manager": langchain_calls, "langchain_openai.chat_models.base": langchain_openai,
     "google.adk.telemetry.context": adk, "_pytest.runner": pytest, "IPython.core.interactiveshell": notebook,
     "multiprocessing.util": lambda util: util.register_after_fork(
         sender, lambda tap: util.Finalize(None, tap.flush, exitpriority=-100))}
+
+if GUARDED:
+    actions.update({"httpx": httpx, "httpx2": httpx, "requests.adapters": requests, "aiohttp.client": aiohttp})
 
 class Finder:
     """Finds no module by itself: runs an action after one of the modules above was imported."""

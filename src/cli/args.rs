@@ -13,6 +13,7 @@ use super::cluster::{ClusterArgs, RunnerArgs};
 use super::complete::{CompleteArgs, CompletionsArgs};
 use super::config::ConfigArgs;
 use super::doctor::DoctorArgs;
+use super::guard::GuardArgs;
 use super::kept;
 use super::man::ManArgs;
 use super::mcp::McpArgs;
@@ -103,6 +104,8 @@ pub enum CliCommand {
     /// Start a program and watch what its agents do: LangGraph, OpenAI Agents, CrewAI, Pydantic AI,
     /// OpenTelemetry
     Watch(WatchArgs),
+    /// Start a program whose model calls pass roundtable: every attempt is shown, and limits hold
+    Guard(GuardArgs),
     /// Watch programs that are started elsewhere
     Listen(ListenArgs),
     /// Serve scenarios and runs to MCP clients, such as editors and coding agents, on standard input and

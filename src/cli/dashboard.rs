@@ -20,9 +20,7 @@ use super::steer::RunLink;
 use super::streams::{StreamStyle, exit_after_write, print_message, refuse};
 use super::test::TestFormat;
 use super::test::trace::ExpectedRuns;
-use super::watch::{
-    ProgramOutput, WatchArgs, Watching, exit_of, expected_runs, interrupt_with, observed_launch,
-};
+use super::watch::{ProgramOutput, WatchArgs, Watching, exit_of, interrupt_with, observed_launch};
 use super::{build_runtime, builder, launch};
 use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
@@ -35,6 +33,7 @@ use crate::host::trust::Trust;
 use crate::host::{Dirs, models, traced_runs};
 use crate::log::bus::LogLimits;
 use crate::log::event::{RunId, StopClass, World};
+use crate::run::questions::PeopleMode;
 use crate::scenario::catalogue::RequestedModel;
 use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
 use crate::screen::keymap::use_words;
@@ -105,7 +104,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> D
         Some(None) => return Err(Exit::Usage),
         request => request.flatten(),
     };
-    let expected = expected_runs(wanted.watched.and_then(|args| args.expect.as_deref()))?;
+    let expected = wanted.watched.map_or(Ok(None), WatchArgs::expected)?;
     let proxy = wanted.run.and_then(|args| args.proxy.as_deref());
     let via = models::parse_proxy(proxy).map_err(|why| refuse(&why, Exit::Usage))?;
     let models = LiveModels::new(via);
@@ -336,7 +335,7 @@ fn watch_program(
     let signals: Arc<OnceLock<ProgramSignals>> = Arc::default();
     let (started, to, known) = (AtomicBool::new(false), services.clone(), Arc::clone(&signals));
     let start: StartRun = Box::new(move |scenario| {
-        let run = to.engine.start(observed_launch(scenario));
+        let run = to.engine.start(observed_launch(scenario, PeopleMode::Wait));
         expected.iter().for_each(|expected| expected.follow(&run, &to.runtime));
         let facts = Box::new(run.first_reader());
         let request = match started.swap(true, Ordering::Relaxed) {

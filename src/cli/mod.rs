@@ -12,6 +12,7 @@ mod demo_service;
 mod doctor;
 mod effective;
 pub mod exit;
+mod guard;
 mod headless;
 mod kept;
 mod launch;
@@ -124,11 +125,13 @@ impl Needs {
                 ..nothing
             },
             CliCommand::Watch(args) if !args.is_headless(global) => dashboard,
+            CliCommand::Guard(args) if !args.is_headless(global) => dashboard,
             CliCommand::Resume(args) => Self { log_file: args.play.detach.detached, ..plays },
             CliCommand::Fork(args) => Self { log_file: args.play.detach.detached, ..plays },
             // A client shows what its agent or server writes to standard error.
             CliCommand::Acp(_) | CliCommand::Mcp(_) => Self { log_file: true, ..plays },
             CliCommand::Watch(_)
+            | CliCommand::Guard(_)
             | CliCommand::Listen(_)
             | CliCommand::Export(_)
             | CliCommand::Runner(_) => plays,
@@ -256,6 +259,16 @@ fn dispatch(
             }
             Ok(None) => run_to_end(watch::watch(&args, global, theme)),
         },
+        CliCommand::Guard(args) => {
+            let args = match args.watch() {
+                Ok(args) => args,
+                Err(exit) => return exit,
+            };
+            match needs.dashboard {
+                true => open(DashboardArgs { watched: Some(&args), ..DashboardArgs::default() }),
+                false => run_to_end(watch::watch(&args, global, theme)),
+            }
+        }
         CliCommand::Listen(args) => run_to_end(watch::listen(&args, global, theme)),
         CliCommand::Mcp(args) => run_to_end(mcp::serve(args, global)),
         CliCommand::Acp(args) => run_to_end(acp::serve(args, global)),

@@ -15,6 +15,7 @@ use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
 use crate::log::event::safe_json;
 use crate::log::event::schema::{event_schema, outcome_schema};
+use crate::scenario::rules::{check_rules, is_rules_file, rules_schema};
 use crate::scenario::{Override, Scenario, ScenarioSource, check, schema};
 use crate::screen::theme::Theme;
 use crate::words::format::count_noun;
@@ -117,6 +118,9 @@ fn validate_one<O: Write, E: Write>(
     out: &mut ReportStream<O>,
     err: &mut ReportStream<E>,
 ) -> bool {
+    if is_rules_file(&source.text) {
+        return validate_rules(&source, out, err);
+    }
     let checked = check(&source.text, source.origin, &wanted.set);
     if !checked.problems.is_empty() {
         let colour = err.paint.colour();
@@ -133,6 +137,32 @@ fn validate_one<O: Write, E: Write>(
         out.write_text(&format!("{sign} {}\n", visible(&summary(&scenario))));
     }
     is_good
+}
+
+/// Checks a file of rules for guarded programs.
+fn validate_rules<O: Write, E: Write>(
+    source: &ScenarioSource,
+    out: &mut ReportStream<O>,
+    err: &mut ReportStream<E>,
+) -> bool {
+    let (rules, problems) = match check_rules(&source.text, &source.origin) {
+        Ok((rules, problems)) => (Some(rules), problems),
+        Err(problems) => (None, problems),
+    };
+    if !problems.is_empty() {
+        let colour = err.paint.colour();
+        err.write_text(&format!("{}\n", problems.pretty(colour)));
+    }
+    let Some(rules) = rules else { return false };
+    let rows = rules.rows.as_ref().map_or(0, |rows| rows.expectations().len());
+    let (models, rows) = (
+        count_noun(rules.limits.models.len() as u64, "model rule"),
+        count_noun(rows as u64, "row"),
+    );
+    let sign = out.paint.role(StyleRole::Done, out.paint.glyph(Glyph::Done));
+    let line = format!("{}: rules of a guarded program, {models}, {rows}", source.origin);
+    out.write_text(&format!("{sign} {}\n", visible(&line)));
+    true
 }
 
 /// The line of a valid scenario, such as
@@ -160,6 +190,9 @@ pub struct SchemaArgs {
     /// The schema of the outcome that `run --format json` prints
     #[arg(long)]
     pub outcome: bool,
+    /// The schema of the rules of `guard --rules`
+    #[arg(long, conflicts_with_all = ["events", "outcome"])]
+    pub rules: bool,
 }
 
 /// Prints a schema. Taplo and similar tools find that of scenarios through a first line such as
@@ -168,6 +201,7 @@ pub fn print_schema(args: &SchemaArgs) -> Exit {
     let schema = match args {
         SchemaArgs { events: true, .. } => event_schema(),
         SchemaArgs { outcome: true, .. } => outcome_schema(),
+        SchemaArgs { rules: true, .. } => rules_schema(),
         SchemaArgs { .. } => schema(),
     };
     match safe_json::pretty(&schema) {

@@ -35,12 +35,18 @@ use crate::log::event::{EventKind, Seq, StopReason, World};
 use crate::log::world::Outcome;
 use crate::model::prices::price_of_name;
 use crate::net::redact::redact_command;
+use crate::net::{Http, ProxyMode};
 use crate::pattern::observed::PriceOf;
+use crate::run::questions::PeopleMode;
 use crate::scenario::Scenario;
+use crate::scenario::patterns::observed::{GuardLimits, ObservedProgram};
+use crate::scenario::rows::Rows;
 use crate::screen::theme::Theme;
 use crate::terminal::screen_guard;
 use crate::watch::child::{OutputSink, ProgramSignals, RunningProgram, WatchedProgram, write_tap};
 use crate::watch::hub::{Hub, HubInput, HubReport, StartRun};
+use crate::watch::proxy::ModelProxy;
+use crate::watch::proxy::variables::Upstreams;
 use crate::watch::{ReceiverAddress, TOKEN_HEADER, serve};
 use crate::words::format::count_noun;
 use crate::words::verdict::run_stop_line;
@@ -85,6 +91,17 @@ pub struct WatchArgs {
         allow_hyphen_values = true
     )]
     pub command: Vec<String>,
+    /// The limits of `roundtable guard`; `None`: the program is only watched.
+    #[arg(skip)]
+    pub guard: Option<GuardSetup>,
+}
+
+/// What `roundtable guard` adds to `watch`.
+#[derive(Clone, Debug)]
+pub struct GuardSetup {
+    pub limits: GuardLimits,
+    /// The rows of `--rules`.
+    pub rows: Option<Arc<Rows>>,
 }
 
 /// Arguments of `roundtable listen`.
@@ -119,6 +136,14 @@ impl WatchArgs {
     /// Whether it has options that only an agent at an address takes.
     pub fn has_agent_options(&self) -> bool {
         !self.messages.is_empty() || !self.headers.is_empty() || self.people.is_some()
+    }
+
+    /// The rows that its runs have to meet; on an error the message has been printed.
+    pub fn expected(&self) -> Result<Option<Arc<ExpectedRuns>>, Exit> {
+        match self.guard.as_ref().and_then(|guard| guard.rows.clone()) {
+            Some(rows) => ExpectedRuns::of_rules(rows).map(Some),
+            None => expected_runs(self.expect.as_deref()),
+        }
     }
 
     /// Name of its runs.
@@ -296,10 +321,25 @@ impl Watching {
             }
             _ => None,
         };
-        let environment = program.environment(&address, tap.as_deref(), get);
+        let mut environment = program.environment(&address, tap.as_deref(), get);
         let (sender, inputs) = mpsc::channel(QUEUED);
-        let server = tokio::spawn(serve(listener, address, sender.clone()));
-        let mut hub = Hub::new(args.run_name(), redact_command(&args.command), price_of(), start);
+        let mut proxy = None;
+        let limits = args.guard.as_ref().map(|guard| &guard.limits);
+        if let Some(limits) = limits {
+            let upstreams = Upstreams::of(&get);
+            let (upstreams, more) = upstreams.map_err(|why| (why, Exit::Usage))?;
+            notes.extend(more);
+            environment.extend(upstreams.environment(&address.url()));
+            let http = Http::forwarding(ProxyMode::Environment);
+            proxy = Some(ModelProxy::new(upstreams, http, sender.clone(), limits.counts()));
+        }
+        let server = tokio::spawn(serve(listener, address, sender.clone(), proxy));
+        let observed = ObservedProgram {
+            name: args.run_name(),
+            command: redact_command(&args.command),
+            guard: limits.cloned(),
+        };
+        let mut hub = Hub::new(observed, price_of(), start);
         let what = format!("{} cannot be started", visible(&args.command[0]));
         for note in notes {
             let _ = sender.send(HubInput::Warning(note)).await;
@@ -388,8 +428,8 @@ fn price_of() -> PriceOf {
 }
 
 /// A launch of the scenario of an observed run.
-pub fn observed_launch(scenario: Scenario) -> Launch {
-    Launch::scripted(Arc::new(scenario), true)
+pub fn observed_launch(scenario: Scenario, people: PeopleMode) -> Launch {
+    Launch { people, ..Launch::scripted(Arc::new(scenario), true) }
 }
 
 /// Interrupts the program when the operator ends its run.
@@ -411,10 +451,11 @@ type SharedWriter = Arc<Mutex<Option<DataWriter>>>;
 /// Runs `roundtable watch` without the dashboard.
 pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Done {
     streams::check_stdout()?;
-    let expected = expected_runs(args.expect.as_deref())?;
+    let expected = args.expected()?;
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
-    let headless = HeadlessRuns::new(args.format, expected, global, theme, &stored);
+    let mut headless = HeadlessRuns::new(args.format, expected, global, theme, &stored);
+    headless.people = PeopleArg::mode(args.people, true);
     let signals: Arc<OnceLock<ProgramSignals>> = Arc::default();
     let to_stdout = args.format.is_none();
     let sinks: [OutputSink; 2] = [
@@ -446,9 +487,10 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Done {
     let variables = variables(&address);
     let headless = HeadlessRuns::new(args.format, expected, global, theme, &stored);
     let (sender, inputs) = mpsc::channel(QUEUED);
-    let server = tokio::spawn(serve(listener, address, sender.clone()));
+    let server = tokio::spawn(serve(listener, address, sender.clone(), None));
     let start = headless.start(&Arc::default());
-    let hub = Hub::new(args.name.clone(), Vec::new(), price_of(), start);
+    let program = ObservedProgram { name: args.name.clone(), ..ObservedProgram::default() };
+    let hub = Hub::new(program, price_of(), start);
     let stop = sender.clone();
     // From another thread: the queue of the hub may be full.
     let end = move || drop(std::thread::spawn(move || stop.blocking_send(HubInput::Ended(0))));
@@ -513,6 +555,8 @@ struct HeadlessRuns {
     engine: Arc<Engine>,
     writer: Option<SharedWriter>,
     format: Option<RunFormat>,
+    /// Who answers the questions of a guarded program.
+    people: PeopleMode,
     /// Each returns the outcome if it is printed at the end.
     followers: Arc<Mutex<Vec<JoinHandle<Option<Outcome>>>>>,
     #[cfg(unix)]
@@ -545,6 +589,7 @@ impl HeadlessRuns {
             engine,
             writer: writer.map(|writer| Arc::new(Mutex::new(Some(writer)))),
             format,
+            people: PeopleMode::Nobody,
             followers: Arc::default(),
         }
     }
@@ -553,9 +598,9 @@ impl HeadlessRuns {
         let signals = Arc::clone(signals);
         let (engine, writer) = (Arc::clone(&self.engine), self.writer.clone());
         let (followers, format) = (Arc::clone(&self.followers), self.format);
-        let expected = self.expected.clone();
+        let (expected, people) = (self.expected.clone(), self.people.clone());
         Box::new(move |scenario| {
-            let run = engine.start(observed_launch(scenario));
+            let run = engine.start(observed_launch(scenario, people.clone()));
             expected.iter().for_each(|expected| expected.follow(&run, &Handle::current()));
             tokio::spawn(interrupt_with(run.clone(), Arc::clone(&signals)));
             let follower = tokio::spawn(follow(run.clone(), writer.clone(), format));

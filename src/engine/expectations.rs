@@ -152,10 +152,10 @@ impl RunObserver {
             EventKind::RunStarted(head) => {
                 self.inputs.clone_from(&head.inputs);
                 self.is_live = matches!(head.model, ModelLabel::Live { .. });
-                self.is_observed = head.model == ModelLabel::Observed;
+                self.is_observed = head.model.is_observed();
                 self.model = match &head.model {
                     ModelLabel::Live { name, .. } => Some(name.clone()),
-                    ModelLabel::Scripted | ModelLabel::Observed => None,
+                    ModelLabel::Scripted | ModelLabel::Observed { .. } => None,
                 };
             }
             EventKind::CallStarted(call) => self.call(event.span, call),

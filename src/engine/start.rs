@@ -23,7 +23,7 @@ use crate::model::script::ScriptedModel;
 use crate::model::{Models, endpoint};
 use crate::pattern;
 use crate::pattern::PatternLive;
-use crate::run::{AskingRules, RunContext, RunSettings, Session, model_tool, replay};
+use crate::run::{AskingRules, LLM, RunContext, RunSettings, Session, model_tool, replay};
 use crate::scenario::Scenario;
 use crate::scenario::check::instant;
 use crate::scenario::spec::policy::CallPolicy;
@@ -64,7 +64,10 @@ impl Engine {
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
         let (models, llm, default_timeout) = chosen_models(model, &scenario, &tools);
         let is_observed = scenario.pattern.get().is_observed();
-        let label = if is_observed { ModelLabel::Observed } else { models.label() };
+        let label = match is_observed {
+            true => ModelLabel::Observed { guarded: scenario.pattern.get().is_guarded() },
+            false => models.label(),
+        };
         let live = matches!(label, ModelLabel::Live { .. });
         let one_price = scenario.model.prices.map(|prices| {
             Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million)
@@ -93,7 +96,7 @@ impl Engine {
         let plan = pattern::plan(&scenario.pattern, &session, live, started_ms, before);
         let seen_tools = tools.seen_tools();
         let faults = scenario.llm_faults.clone();
-        let mut guarded = vec![model_tool(llm, default_timeout, faults, bus.clock())];
+        let mut guarded = vec![model_tool(LLM.into(), llm, default_timeout, faults, bus.clock())];
         guarded.extend(self.shared.build_tools(&scenario, tools, &bus));
         let (end, end_later) = RunEnd::new();
         // A run that was started has nothing to replay.
@@ -150,7 +153,8 @@ impl Engine {
             keeper.keep(&handle, reader, stored);
         }
         // Those of an observed run are in its program.
-        let tools = context.tools().iter().filter(|_| !is_observed).map(|tool| tool.head());
+        let tools = context.tools().all();
+        let tools = tools.iter().filter(|_| !is_observed).map(|tool| tool.head());
         let begun = RunSetup {
             run: &handle.id,
             model: label,
@@ -258,7 +262,8 @@ fn opened_log(
 
 /// A warning for each tool that other runs share, and a continued run does not.
 fn own_limits(context: &RunContext) -> impl Iterator<Item = String> {
-    context.tools().iter().filter(|tool| tool.shared).map(|tool| {
+    let shared = context.tools().all().into_iter().filter(|tool| tool.shared);
+    shared.map(|tool| {
         format!(
             "the tool {} is shared by runs; this run, which continues a recorded one, has a breaker, a queue \
              and limits of its own",
@@ -286,7 +291,9 @@ fn flag_positions(scenario: &Scenario, set: Vec<(FlagName, bool)>) -> Vec<FlagAt
 /// The warnings that a run starts with. `instant`: the timeout of an attempt of an instant run.
 fn warnings(scenario: &Scenario, live: bool, instant: Option<Duration>) -> Vec<String> {
     let mut texts: Vec<String> = scenario.run_warnings(live).cloned().collect();
-    if scenario.spending.max_cost_usd.is_some() && !live && scenario.model.prices.is_none() {
+    let is_observed = scenario.pattern.get().is_observed();
+    let has_prices = live || is_observed || scenario.model.prices.is_some();
+    if scenario.spending.max_cost_usd.is_some() && !has_prices {
         let text = "budget.max_cost_usd has no effect here: scripted replies have no price; set \
                     [model.prices] to try it";
         texts.push(text.to_owned());

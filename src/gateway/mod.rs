@@ -16,7 +16,7 @@ mod guard;
 mod last_good;
 pub mod retry;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -33,7 +33,7 @@ use crate::scenario::spec::tool::{InjectedFault, ResultContract};
 use crate::scenario::tools::mcp::split_name;
 
 pub use self::call::{CallFailed, CallSuccess, Denial, GatewayCall};
-pub use self::guard::{CallGuard, GuardSnapshot};
+pub use self::guard::{CallGuard, GuardRefusal, GuardSnapshot};
 pub use crate::model::host::{
     AttemptHost, AttemptProgress, InputReply, InputRequest, NoHost, PermissionRequest,
 };
@@ -311,7 +311,7 @@ impl GuardedTool {
 /// The tools of one run. Their guards publish to the run's log as long as this lives.
 pub struct ToolRegistry {
     /// In the order of the scenario, the model first. A run has few, so lookup is linear.
-    tools: Vec<Arc<GuardedTool>>,
+    tools: RwLock<Vec<Arc<GuardedTool>>>,
     /// Number of the log at each tool's guard, once it is watched.
     watches: Mutex<Vec<u64>>,
 }
@@ -319,13 +319,20 @@ pub struct ToolRegistry {
 impl ToolRegistry {
     /// Registers these tools.
     pub fn new(tools: Vec<Arc<GuardedTool>>) -> Self {
-        Self { tools, watches: Mutex::default() }
+        Self { tools: RwLock::new(tools), watches: Mutex::default() }
+    }
+
+    /// Adds a tool that the run did not know at its start, and publishes the changes of its guard to this log.
+    pub(crate) fn add(&self, tool: Arc<GuardedTool>, bus: &Bus) {
+        let mut watches = self.watches();
+        watches.push(tool.guard.watch(bus));
+        self.tools.write().unwrap_or_else(PoisonError::into_inner).push(tool);
     }
 
     /// Publishes every change of the guards to this log from now on, and at once each breaker that
     /// is not in its initial state. Called once the log has its head.
     pub fn watch(&self, bus: &Bus) {
-        *self.watches() = self.tools.iter().map(|tool| tool.guard.watch(bus)).collect();
+        *self.watches() = self.all().iter().map(|tool| tool.guard.watch(bus)).collect();
     }
 
     fn watches(&self) -> MutexGuard<'_, Vec<u64>> {
@@ -333,44 +340,44 @@ impl ToolRegistry {
     }
 
     /// The tool with this name; for a tool of an MCP server without an entry, the entry of the server.
-    pub fn get(&self, name: &ToolName) -> Option<&Arc<GuardedTool>> {
-        let named = |name: &str| self.tools.iter().find(|it| it.guard.name().as_str() == name);
-        named(name.as_str()).or_else(|| named(split_name(name.as_str())?.0))
+    pub fn get(&self, name: &ToolName) -> Option<Arc<GuardedTool>> {
+        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        let named = |name: &str| tools.iter().find(|it| it.guard.name().as_str() == name);
+        named(name.as_str()).or_else(|| named(split_name(name.as_str())?.0)).cloned()
     }
 
     /// The tools in their order, the model first.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<GuardedTool>> {
-        self.tools.iter()
+    pub fn all(&self) -> Vec<Arc<GuardedTool>> {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// State of every guard.
     pub fn snapshots(&self) -> Vec<GuardSnapshot> {
-        self.iter().map(|tool| tool.guard.snapshot()).collect()
+        self.all().iter().map(|tool| tool.guard.snapshot()).collect()
     }
 
     /// Executes a command about a tool and returns any other. A command about an unknown tool is
     /// ignored.
     pub fn command(&self, command: Command) -> Option<Command> {
-        let guard = |tool: &ToolName| self.get(tool).map(|tool| &tool.guard);
         match command {
             Command::SetLimit { tool, change, by } => {
-                if let Some(guard) = guard(&tool) {
-                    guard.change(change, by);
+                if let Some(tool) = self.get(&tool) {
+                    tool.guard.change(change, by);
                 }
             }
             Command::Breaker { tool, action, by } => {
-                if let Some(guard) = guard(&tool) {
-                    guard.override_breaker(action, by);
+                if let Some(tool) = self.get(&tool) {
+                    tool.guard.override_breaker(action, by);
                 }
             }
             Command::Inject { tool, fault, by } => {
-                if let Some(guard) = guard(&tool) {
-                    guard.inject(fault, by);
+                if let Some(tool) = self.get(&tool) {
+                    tool.guard.inject(fault, by);
                 }
             }
             Command::RemoveFault { tool, kind, by } => {
-                if let Some(guard) = guard(&tool) {
-                    guard.remove_fault(kind, by);
+                if let Some(tool) = self.get(&tool) {
+                    tool.guard.remove_fault(kind, by);
                 }
             }
             other => return Some(other),
@@ -381,10 +388,11 @@ impl ToolRegistry {
     /// Stops publishing to the run's log, because the run has ended.
     pub fn release(&self) {
         let watches = std::mem::take(&mut *self.watches());
-        for (tool, number) in self.tools.iter().zip(watches) {
+        let tools = self.all();
+        for (tool, number) in tools.iter().zip(watches) {
             tool.guard.unwatch(number);
         }
-        for tool in self.tools.iter().filter(|tool| !tool.shared) {
+        for tool in tools.iter().filter(|tool| !tool.shared) {
             tool.tool.iter().for_each(|tool| tool.end());
         }
     }

@@ -109,9 +109,10 @@ impl RecordedRun {
         if self.head.redacted {
             return Err(refused("the texts of its log are redacted"));
         }
-        if self.head.model == ModelLabel::Observed {
+        if self.head.model.is_observed() {
             let why = refused("another program played it");
-            return Err(why.help("start that program again with `roundtable watch`"));
+            let command = if self.head.model.is_steered() { "guard" } else { "watch" };
+            return Err(why.help(format!("start that program again with `roundtable {command}`")));
         }
         let launch = self.head.launch.as_ref();
         launch.ok_or_else(|| refused("its log does not have the text of its scenario"))
@@ -140,7 +141,7 @@ impl RecordedRun {
         match self.head.model {
             ModelLabel::Scripted => Ok(RequestedModel::Scripted { instant: record.instant }),
             // An observed run has no record.
-            ModelLabel::Live { .. } | ModelLabel::Observed => {
+            ModelLabel::Live { .. } | ModelLabel::Observed { .. } => {
                 Ok(RequestedModel::Live(record.model.clone()))
             }
         }

@@ -382,7 +382,7 @@ impl Models {
     pub fn price_for(&self, purpose: &Purpose) -> Option<Price> {
         self.one_price.or_else(|| match self.model_for(purpose).label() {
             ModelLabel::Live { name, .. } => self.prices.iter().find(|it| it.model == name)?.price,
-            ModelLabel::Scripted | ModelLabel::Observed => None,
+            ModelLabel::Scripted | ModelLabel::Observed { .. } => None,
         })
     }
 
@@ -417,7 +417,7 @@ impl Models {
             std::iter::once(&self.default_model).chain(self.own.iter().map(|(_, model)| model))
         {
             match model.label() {
-                other @ (ModelLabel::Scripted | ModelLabel::Observed) => return other,
+                other @ (ModelLabel::Scripted | ModelLabel::Observed { .. }) => return other,
                 ModelLabel::Live { name, host } => {
                     once(&mut names, name);
                     once(&mut hosts, host);
@@ -434,7 +434,7 @@ impl Models {
         }
         match self.model_for(purpose).label() {
             ModelLabel::Live { name, .. } => Some(name.into()),
-            ModelLabel::Scripted | ModelLabel::Observed => None,
+            ModelLabel::Scripted | ModelLabel::Observed { .. } => None,
         }
     }
 }

@@ -145,7 +145,7 @@ impl NetError {
     }
 
     /// Classifies an error of the client library. Its URL is ignored; `host` is used in its place.
-    pub(super) fn from_reqwest(error: &reqwest::Error, host: &str) -> Self {
+    pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str) -> Self {
         let host = host.to_owned();
         let mut found = ErrorChain::of_reqwest(error);
         let why = found.why.take().unwrap_or_else(|| "unknown reason".to_owned());

@@ -9,7 +9,7 @@
 //! - Addresses are checked where names are resolved, so the checked address is the one that is
 //!   connected to. No redirects; no proxy from the environment unless requested.
 
-mod decoding;
+pub(crate) mod decoding;
 pub mod error;
 pub mod json_rpc;
 pub mod proxy;
@@ -49,6 +49,8 @@ struct HttpClients {
     /// The proxies of the mode; if this is an error, no request is sent.
     proxies: Result<Proxies, NetError>,
     reach: Reach,
+    /// The name of the client in its requests; `None`: they are those of another program.
+    agent: Option<&'static str>,
     /// For `http` URLs: has no root certificates, because it needs none.
     plain: OnceLock<Result<reqwest::Client, NetError>>,
     /// For `https` URLs, and for proxies.
@@ -59,20 +61,25 @@ impl Http {
     /// A client with this proxy setting. It is built on first use; the proxies of the environment are
     /// read now.
     pub fn new(via: ProxyMode) -> Self {
-        Self::create(via, Reach::Anywhere)
+        Self::create(via, Reach::Anywhere, Some(AGENT))
+    }
+
+    /// A client for requests of other programs, which keep their names.
+    pub(crate) fn forwarding(via: ProxyMode) -> Self {
+        Self::create(via, Reach::Anywhere, None)
     }
 
     /// A client without a proxy, limited to these addresses. (A proxy would resolve names itself,
     /// without our check.)
     pub fn direct(reach: Reach) -> Self {
-        Self::create(ProxyMode::Direct, reach)
+        Self::create(ProxyMode::Direct, reach, Some(AGENT))
     }
 
-    fn create(via: ProxyMode, reach: Reach) -> Self {
+    fn create(via: ProxyMode, reach: Reach, agent: Option<&'static str>) -> Self {
         let (plain, tls) = (OnceLock::new(), OnceLock::new());
         let proxies = Proxies::of_mode(&via, |name| std::env::var(name))
             .map_err(|why| NetError::UnusableProxy { why });
-        Self { inner: Arc::new(HttpClients { proxies, reach, plain, tls }) }
+        Self { inner: Arc::new(HttpClients { proxies, reach, agent, plain, tls }) }
     }
 
     /// Sends `body` to the target. The response's body is still to be read.
@@ -133,12 +140,29 @@ impl Http {
         }
     }
 
+    /// Sends a request of another program, without headers of our own. The body of the response is not decompressed.
+    ///
+    /// # Errors
+    /// Same as [`Http::post`].
+    pub(crate) async fn forward(&self, request: Request) -> Result<Response, NetError> {
+        let url = request.url().clone();
+        let sent = self.client(&url)?.execute(request).await;
+        sent.map_err(|error| {
+            let error = NetError::from_reqwest(&error, &host_of(&url));
+            let proxy = self.inner.proxies.as_ref().ok().and_then(|it| it.proxy_of(&url));
+            match proxy {
+                Some(proxy) => error.through(&proxy),
+                None => error,
+            }
+        })
+    }
+
     fn client(&self, url: &Url) -> Result<&reqwest::Client, NetError> {
         let proxies = self.inner.proxies.as_ref().map_err(Clone::clone)?;
         // A proxy may use TLS even for a URL without it.
         let tls = url.scheme() != "http" || !proxies.is_empty();
         let cell = if tls { &self.inner.tls } else { &self.inner.plain };
-        cell.get_or_init(|| build(proxies, self.inner.reach, tls)).as_ref().map_err(Clone::clone)
+        cell.get_or_init(|| build(proxies, &self.inner, tls)).as_ref().map_err(Clone::clone)
     }
 }
 
@@ -148,14 +172,16 @@ impl fmt::Debug for Http {
     }
 }
 
-fn build(proxies: &Proxies, reach: Reach, tls: bool) -> Result<reqwest::Client, NetError> {
+/// The name of the program in its requests.
+const AGENT: &str = concat!("roundtable/", env!("CARGO_PKG_VERSION"));
+
+fn build(proxies: &Proxies, of: &HttpClients, tls: bool) -> Result<reqwest::Client, NetError> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // An error means that a provider is installed already, which works as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("roundtable/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         // With a limit above 0 the client copies each request before it sends it, although it never uses
         // the copy.
@@ -171,7 +197,10 @@ fn build(proxies: &Proxies, reach: Reach, tls: bool) -> Result<reqwest::Client, 
     {
         builder = builder.tcp_user_timeout(None);
     }
-    if reach == Reach::Internet {
+    if let Some(agent) = of.agent {
+        builder = builder.user_agent(agent);
+    }
+    if of.reach == Reach::Internet {
         builder = builder.dns_resolver(PublicResolver);
     }
     if !tls {

@@ -48,7 +48,7 @@ pub(crate) async fn call_person(
     request: PersonRequest<'_>,
 ) -> Result<PersonReply, Box<CallFailed>> {
     let tool = ToolName::from(request.who.as_str());
-    let Some(guarded) = cx.tools().get(&tool).map(Arc::clone) else {
+    let Some(guarded) = cx.tools().get(&tool) else {
         // The engine registers every person, so this cannot happen.
         let (span, reason) = (request.parent, StopReason::InternalError);
         let (attempts, last, unavailable, denied) = (0, None, true, None);

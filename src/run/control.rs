@@ -634,6 +634,23 @@ impl RunControl {
         self.changed.notify_waiters();
     }
 
+    /// Lets the branch at this boundary pass, as a step does: a person has answered for it.
+    pub(crate) fn step_past(&self, at: &BoundaryId) {
+        let mut state = self.lock();
+        let waiting = state.waiting.iter().find(|(_, id)| *id == at).map(|(arrival, _)| *arrival);
+        let Some(arrival) = waiting else { return };
+        if matches!(state.hold, PauseState::Paused(_)) {
+            let paused_ms = millis(state.start_clock());
+            state.hold = PauseState::Pausing;
+            state.follow_waits();
+            let (step, boundary) = (StepSize::Boundary, at.clone());
+            self.publish(EventKind::Stepped { step, boundary, paused_ms });
+        }
+        state.reactivate(arrival);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
     fn resume(&self, state: &mut RunControlState, by: Initiator) {
         state.program_hold = None;
         if state.hold != PauseState::Running || state.pause_at_round {

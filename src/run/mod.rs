@@ -9,13 +9,13 @@ mod answerers;
 pub mod control;
 mod hold;
 mod host;
-mod model_call;
+pub mod model_call;
 pub mod questions;
 mod redelivery;
 pub mod replay;
 pub mod servers;
 mod session;
-mod spending;
+pub(crate) mod spending;
 mod tools;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -193,8 +193,9 @@ impl RunContext {
         );
         let name = ToolName::from(LLM);
         let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
-        let llm = llm
-            .unwrap_or_else(|| model_tool(Arc::default(), Duration::MAX, Vec::new(), bus.clock()));
+        let llm = llm.unwrap_or_else(|| {
+            model_tool(name, Arc::default(), Duration::MAX, Vec::new(), bus.clock())
+        });
         Self {
             id,
             tools: Arc::new(ToolRegistry::new(tools)),
@@ -310,6 +311,11 @@ impl RunContext {
         }
     }
 
+    /// The scenario of the run.
+    pub(crate) fn scenario(&self) -> &Scenario {
+        self.questions.scenario()
+    }
+
     /// The run's log.
     pub fn bus(&self) -> &Bus {
         &self.bus
@@ -420,13 +426,14 @@ pub const LLM: &str = "llm";
 
 /// The model behind its guard, by the clock of the run.
 pub fn model_tool(
+    name: ToolName,
     policy: Arc<CallPolicy>,
     timeout: Duration,
     faults: Vec<InjectedFault>,
     clock: &Clock,
 ) -> Arc<GuardedTool> {
     let setup = ToolSetup {
-        name: ToolName::from(LLM),
+        name,
         tool: None,
         kind: "model",
         has_effects: false,

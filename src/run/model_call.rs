@@ -23,8 +23,8 @@ use crate::log::bus::{Bus, LiveSlot};
 use crate::log::event::question::EXTEND;
 use crate::log::event::stop::LlmError;
 use crate::log::event::{
-    Answer, AttemptFailed, CallStarted, ChatMessage, EventKind, FailureClass, MessageRole,
-    ModelLabel, Prompt, Purpose, Reply, SpanId, StopReason, Subject, Usage,
+    Answer, AttemptFailed, BudgetReached, CallStarted, ChatMessage, EventKind, FailureClass,
+    MessageRole, ModelLabel, Prompt, Purpose, Reply, SpanId, StopReason, Subject, Usage,
 };
 use crate::model::{ChatRequest, Conversation, Listener, ReplyForm};
 use crate::scenario::cel::CelBindings;
@@ -160,7 +160,7 @@ impl CallScope for ModelCallScope<'_> {
     fn callee_host(&self) -> Option<String> {
         match self.cx.models.model_for(&self.ask.purpose).label() {
             ModelLabel::Live { host, .. } => Some(host),
-            ModelLabel::Scripted | ModelLabel::Observed => None,
+            ModelLabel::Scripted | ModelLabel::Observed { .. } => None,
         }
     }
 }
@@ -414,6 +414,26 @@ impl RunContext {
         std::future::pending().await
     }
 
+    /// Asks the operator whether to extend a limit, and extends it. `None`: the run is stopped meanwhile.
+    pub(crate) async fn ask_to_extend(&self, span: SpanId, reached: BudgetReached) -> Option<bool> {
+        let question = Question {
+            span,
+            inside: span,
+            by: None,
+            why: None,
+            subject: Subject::Budget(reached),
+            asking: self.asking(&PersonName::from(OPERATOR), Otherwise::Stop),
+            rule: None,
+        };
+        let ended = self.questions.ask(question).await.ok()?;
+        let extends =
+            matches!(&ended.answered.answer, Answer::Choose { choice, .. } if **choice == *EXTEND);
+        if extends {
+            self.spending.extend(&reached);
+        }
+        Some(extends)
+    }
+
     /// Reserves the estimated use of a call. If it does not fit into the limit of the run, the operator
     /// is asked to extend it, or the run is stopped and this never returns.
     async fn reserve(&self, ask: &ModelRequest) -> Reserved<'_> {
@@ -434,23 +454,11 @@ impl RunContext {
                     // Another call may have asked meanwhile.
                     continue;
                 }
-                let question = Question {
-                    span: ask.parent,
-                    inside: ask.parent,
-                    by: None,
-                    why: None,
-                    subject: Subject::Budget(reached),
-                    asking: self.asking(&PersonName::from(OPERATOR), Otherwise::Stop),
-                    rule: None,
-                };
-                let Ok(ended) = self.questions.ask(question).await else {
+                match self.ask_to_extend(ask.parent, reached).await {
+                    Some(true) => continue,
+                    Some(false) => {}
                     // The run is stopped.
-                    std::future::pending().await
-                };
-                if matches!(&ended.answered.answer, Answer::Choose { choice, .. } if **choice == *EXTEND)
-                {
-                    self.spending.extend(&reached);
-                    continue;
+                    None => std::future::pending().await,
                 }
             }
             self.publish(ask.parent, EventKind::BudgetReached(reached));

@@ -220,6 +220,13 @@ impl Questions {
     /// # Errors
     /// The stop reason if the run is stopped meanwhile.
     pub async fn ask(&self, question: Question) -> Result<Ended, StopReason> {
+        let ended = self.ask_once(question).await;
+        self.control.pass(&Boundary::Answer(ended.asked.id.0)).await?;
+        Ok(ended)
+    }
+
+    /// The same without the wait while the run is paused.
+    pub(crate) async fn ask_once(&self, question: Question) -> Ended {
         loop {
             let (id, mut answer) = self.publish(&question, false);
             let ended = {
@@ -241,8 +248,7 @@ impl Questions {
                     if self.bus.replay().is_none_or(|replay| replay.is_live()) {
                         self.bus.wait_until_stored().await;
                     }
-                    self.control.pass(&Boundary::Answer(id.0)).await?;
-                    return Ok(ended);
+                    return ended;
                 }
                 // Too many questions are open, and the run stops.
                 None if id.0 == 0 => pending().await,
@@ -250,6 +256,11 @@ impl Questions {
                 None => {}
             }
         }
+    }
+
+    /// Whether one more question can be open.
+    pub(crate) fn has_room(&self) -> bool {
+        self.lock().open.len() < MAX_OPEN_QUESTIONS
     }
 
     /// Asks a question of a recorded attempt again, in its turn: the attempt is not made again, but the run

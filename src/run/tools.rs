@@ -91,7 +91,7 @@ impl RunContext {
         &self,
         ask: ToolCallRequest<'_>,
     ) -> Result<CallSuccess, Box<CallFailed>> {
-        let Some(guarded) = self.tools().get(ask.tool).map(Arc::clone) else {
+        let Some(guarded) = self.tools().get(ask.tool) else {
             let reason = StopReason::ToolError(ask.tool.clone(), FailureClass::Tool);
             let (span, attempts) = (ask.parent, 0);
             return Err(Box::new(CallFailed {

@@ -11,6 +11,7 @@ pub mod patterns;
 pub mod people;
 pub mod read;
 pub mod rows;
+pub mod rules;
 pub mod source;
 pub mod spec;
 pub mod telemetry;

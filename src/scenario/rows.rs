@@ -11,12 +11,10 @@ use super::read::shape::{
     BoundedList, FormatShape, NonBlankString, ObjectSchema, Positioned, Requirement,
     join_doc_lines, record,
 };
-use super::read::tree::{
-    MAX_TABLES, TextSpan, TomlNode, TomlTable, TomlValue, report_syntax_errors,
-};
-use super::read::{ReadContext, UnknownKeys, suggest_name, tree};
+use super::read::tree::{TomlNode, TomlTable};
+use super::read::{ReadContext, UnknownKeys, read_document, suggest_name, tree};
 use super::spec::Expectation;
-use super::{MAX_BYTES, Scenario, ScenarioOrigin, name};
+use super::{Scenario, ScenarioOrigin, name};
 
 record! {
     /// Rows about runs that were recorded or watched.
@@ -55,6 +53,12 @@ impl Rows {
         }
     }
 
+    /// Those of a file of rules.
+    pub(super) fn of_rules(name: &str, origin: &ScenarioOrigin, own: Vec<Expectation>) -> Self {
+        let (name, file) = (name.to_owned(), origin.to_string());
+        Self { name, file, names: Vec::new(), scenario: None, own }
+    }
+
     /// The conditions, in the file's order. Empty: a scenario that only has to succeed.
     pub fn expectations(&self) -> &[Expectation] {
         self.scenario.as_ref().map_or(&self.own, |scenario| &scenario.expectations)
@@ -63,11 +67,16 @@ impl Rows {
 
 /// Whether a file has rows, and nothing that a scenario needs.
 pub fn is_rows_file(text: &str) -> bool {
+    has_tables(text, &["expect", "names"]) && !has_tables(text, &["budget", "models"])
+}
+
+/// Whether a file that is no scenario has one of these.
+pub(super) fn has_tables(text: &str, wanted: &[&str]) -> bool {
     let Ok((document, _)) = tree::parse(text) else { return false };
     let table = TomlTable::from_toml(document.get_ref(), 0);
     let has =
         |wanted: &[&str]| table.entries.iter().any(|(key, _)| wanted.contains(&key.text.as_str()));
-    has(&["expect", "names"]) && !has(&["title", "pattern", "goal"])
+    has(wanted) && !has(&["title", "pattern", "goal"])
 }
 
 /// Reads a file of rows alone.
@@ -91,25 +100,7 @@ pub fn check_rows(text: &str, origin: &ScenarioOrigin) -> Result<(Rows, Problems
 }
 
 fn read(text: &str, cx: &mut ReadContext) -> Option<(Vec<String>, Vec<Expectation>)> {
-    let start = TextSpan::new(0, 0..0);
-    if text.len() as u64 > MAX_BYTES {
-        cx.error(start, "the file is too large", format!("at most {MAX_BYTES} bytes"));
-        return None;
-    }
-    let document = match tree::parse(text) {
-        Ok((document, errors)) if errors.is_empty() => document,
-        Ok((_, errors)) => {
-            report_syntax_errors(text, &errors, cx);
-            return None;
-        }
-        Err(at) => {
-            let help = format!("at most {MAX_TABLES}");
-            cx.error(TextSpan::new(0, at..at + 1), "the file has too many tables", help);
-            return None;
-        }
-    };
-    let table = TomlTable::from_toml(document.get_ref(), 0);
-    let root = TomlNode { at: start, value: TomlValue::Table(table) };
+    let root = read_document(text, cx)?;
     let file = RowsTable::read(&root, cx)?;
     let rows = build_rows(&file.expect?.0, cx);
     let used: Vec<&str> =

@@ -14,9 +14,10 @@ use crate::engine::RunHandle;
 use crate::log::event::RunId;
 use crate::log::facts::observed::{SPANS_MISSING, SpanAbout, TextStream};
 use crate::pattern::observed::{
-    MAX_SPANS, Observation, ObservationSender, ObservedEnd, PriceOf, scenario,
+    GuardedRequest, MAX_SPANS, Observation, ObservationSender, ObservedEnd, PriceOf, scenario,
 };
 use crate::scenario::Scenario;
+use crate::scenario::patterns::observed::ObservedProgram;
 
 /// How long a trace whose spans have all ended must be quiet until its run ends.
 const QUIET: Duration = Duration::from_secs(10);
@@ -49,6 +50,8 @@ pub enum HubInput {
     Warning(String),
     /// Why spans did not come in. It concerns each run that is open.
     Missing(String),
+    /// A request to a model, of a program that is guarded.
+    Request(GuardedRequest),
     /// The program has ended, with this exit code. Nothing follows.
     Ended(i32),
 }
@@ -127,8 +130,7 @@ struct TraceRun {
 
 /// The traces of a program.
 pub struct Hub {
-    name: String,
-    command: Vec<String>,
+    program: ObservedProgram,
     price_of: PriceOf,
     start: StartRun,
     traces: HashMap<Arc<str>, TraceRun>,
@@ -149,11 +151,10 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// A hub for a program of this name.
-    pub fn new(name: String, command: Vec<String>, price_of: PriceOf, start: StartRun) -> Self {
+    /// A hub for a program.
+    pub fn new(program: ObservedProgram, price_of: PriceOf, start: StartRun) -> Self {
         Self {
-            name,
-            command,
+            program,
             price_of,
             start,
             traces: HashMap::new(),
@@ -199,6 +200,12 @@ impl Hub {
                     self.send_to_current(Observation::Warning(text)).await;
                 }
                 Some(HubInput::Missing(why)) => self.add_missing(&why).await,
+                // The run of the program is open until it ends.
+                Some(HubInput::Request(request)) => {
+                    if let Some(of) = self.waiting.as_ref().or(self.traces.values().next()) {
+                        let _ = of.sender.send(Observation::Request(request)).await;
+                    }
+                }
                 Some(HubInput::Ended(code)) => break self.end(ObservedEnd::Program(code)).await,
                 None => break self.end(ObservedEnd::Spans).await,
             }
@@ -206,8 +213,7 @@ impl Hub {
     }
 
     async fn begin(&mut self) -> Option<TraceRun> {
-        let (scenario, sender) =
-            scenario(&self.name, self.command.clone(), Arc::clone(&self.price_of))?;
+        let (scenario, sender) = scenario(&self.program, Arc::clone(&self.price_of))?;
         let run = (self.start)(scenario)?;
         for unsent in self.unsent.drain(..) {
             let _ = sender.send(unsent).await;
@@ -231,7 +237,11 @@ impl Hub {
     }
 
     async fn receive(&mut self, message: TraceMessage) {
-        let TraceMessage { protocol, framework, trace, what } = message;
+        let TraceMessage { protocol, framework, mut trace, what } = message;
+        // A start of a guarded program is one run.
+        if self.program.guard.is_some() {
+            trace = Arc::default();
+        }
         if let SpanMessage::Partial { span, text } = &what {
             let is_open = self.traces.get(&trace).is_some_and(|of| of.open.contains(span));
             if !is_open {
@@ -384,7 +394,8 @@ impl Hub {
 
     /// When the next run ends if nothing more comes.
     fn next_quiet(&self) -> Option<Instant> {
-        self.traces.values().filter_map(TraceRun::ends_at).min()
+        let ends = self.traces.values().filter_map(TraceRun::ends_at);
+        ends.min().filter(|_| self.program.guard.is_none())
     }
 
     async fn end_quiet(&mut self) {

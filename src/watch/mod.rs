@@ -8,6 +8,7 @@ mod langsmith;
 mod lines;
 mod messages;
 mod otlp;
+pub mod proxy;
 mod server;
 mod tap;
 mod terminal;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use flate2::read::MultiGzDecoder;
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
 use hyper::service::service_fn;
@@ -24,6 +24,8 @@ use tokio::time::timeout;
 
 use super::hub::HubInput;
 use super::langsmith::OpenRuns;
+use super::proxy::variables::Upstream;
+use super::proxy::{ModelProxy, ResponseBody, whole};
 use super::{PartMessage, TraceMessage, langsmith, otlp, tap};
 use crate::base::refused::Refused;
 use crate::base::sha256_of_text;
@@ -37,6 +39,9 @@ const MAX_DECODED: usize = 64 << 20;
 
 /// Most connections that have shown the token.
 const MAX_CONNECTIONS: usize = 128;
+
+/// The same where requests to models pass: each has a connection of its own.
+const MAX_GUARDED: usize = 4_096;
 
 /// Most connections that have not. The oldest makes room for a new one, so that those of a hostile program do
 /// not keep a sender out.
@@ -83,17 +88,24 @@ impl ReceiverAddress {
     }
 }
 
-/// Receives until it is dropped; its messages go to the hub.
-pub async fn serve(listener: TcpListener, address: ReceiverAddress, hub: mpsc::Sender<HubInput>) {
+/// Receives until it is dropped; its messages go to the hub. `proxy`: requests to models pass.
+pub async fn serve(
+    listener: TcpListener,
+    address: ReceiverAddress,
+    hub: mpsc::Sender<HubInput>,
+    proxy: Option<ModelProxy>,
+) {
+    let most = if proxy.is_some() { MAX_GUARDED } else { MAX_CONNECTIONS };
     let receiver = Arc::new(Receiver {
         address,
         hub,
+        proxy,
         open_runs: Arc::default(),
         held: Semaphore::new(MAX_HELD),
         reading: Arc::new(Semaphore::new(MAX_READING)),
         warned: Mutex::default(),
     });
-    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let slots = Arc::new(Semaphore::new(most));
     let mut pending: VecDeque<(AbortHandle, ConnectionSlot)> = VecDeque::new();
     loop {
         let stream = match listener.accept().await {
@@ -104,6 +116,8 @@ pub async fn serve(listener: TcpListener, address: ReceiverAddress, hub: mpsc::S
                 continue;
             }
         };
+        // Otherwise the parts of a stream wait for each other.
+        let _ = stream.set_nodelay(true);
         pending.retain(|(task, slot)| !task.is_finished() && !slot.is_taken());
         if pending.len() >= MAX_PENDING {
             pending.pop_front().inspect(|(task, _)| task.abort());
@@ -165,6 +179,7 @@ async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream, slot: Conn
 struct Receiver {
     address: ReceiverAddress,
     hub: mpsc::Sender<HubInput>,
+    proxy: Option<ModelProxy>,
     open_runs: Arc<AsyncMutex<OpenRuns>>,
     /// A permit for each byte of a body.
     held: Semaphore,
@@ -174,7 +189,7 @@ struct Receiver {
     warned: Mutex<BTreeSet<String>>,
 }
 
-type Answer = Response<Full<Bytes>>;
+type Answer = Response<ResponseBody>;
 
 /// Longest reason of a refusal, in characters.
 const MAX_WHY: usize = 200;
@@ -205,6 +220,13 @@ impl Receiver {
         let is_host = !is_local || header(HOST.as_str()).is_some_and(|it| self.is_own_host(it));
         if !is_host || request.headers().contains_key(ORIGIN) {
             return refused(StatusCode::FORBIDDEN, "this Host or Origin is refused");
+        }
+        if let Some((proxy, upstream, rest)) = self.upstream_of(request.uri()) {
+            if !slot.take() {
+                return refused(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open");
+            }
+            let rest = rest.to_owned();
+            return proxy.forward(upstream, &rest, request).await;
         }
         // `http://…/TOKEN/` and `/v1/traces` make two slashes.
         let mut parts = request.uri().path().split('/').filter(|part| !part.is_empty());
@@ -245,6 +267,20 @@ impl Receiver {
             },
             _ => self.unknown(&path).await,
         }
+    }
+
+    /// The upstream of a request to `/TOKEN/VARIABLE/…`, and what follows there. The token is in the path also where other
+    /// machines reach it: the headers are the client's.
+    fn upstream_of<'u>(&self, uri: &'u hyper::Uri) -> Option<(&ModelProxy, &Upstream, &'u str)> {
+        let proxy = self.proxy.as_ref()?;
+        let path = uri.path_and_query()?.as_str().trim_start_matches('/');
+        let (token, path) = path.split_once('/')?;
+        if sha256_of_text(token) != sha256_of_text(&self.address.token) {
+            return None;
+        }
+        let end = path.find(['/', '?', ':']).unwrap_or(path.len());
+        let (name, rest) = path.split_at(end);
+        Some((proxy, proxy.upstreams.named(name)?, rest))
     }
 
     async fn unknown(&self, path: &str) -> Answer {
@@ -313,6 +349,9 @@ impl Receiver {
         if let Some(why) = read.missing {
             self.missing(why.to_owned()).await;
         }
+        for text in read.warnings {
+            self.warn_once(text).await;
+        }
         for part in read.parts {
             let _ = self.hub.send(HubInput::Part(part)).await;
         }
@@ -334,6 +373,8 @@ struct ReadBody {
     parts: Vec<PartMessage>,
     /// Why a part of it is missing.
     missing: Option<&'static str>,
+    /// What the operator should know.
+    warnings: Vec<String>,
 }
 
 /// What a body is, by the path of its request.
@@ -397,9 +438,9 @@ impl BodyFormat {
             Self::Logs { is_json } => otlp::logs(&body, *is_json),
             Self::Metrics => Ok(Vec::new()),
             Self::Tap => {
-                let tap::TapMessages { messages, parts, lost } = tap::read(&body);
+                let tap::TapMessages { messages, parts, lost, warnings } = tap::read(&body);
                 let missing = (lost > 0).then_some("the tap could not send everything");
-                return Ok(ReadBody { messages, parts, missing });
+                return Ok(ReadBody { messages, parts, missing, warnings });
             }
             Self::Multipart => {
                 let read = langsmith::multipart(body, content_type, open_runs);
@@ -414,7 +455,7 @@ impl BodyFormat {
 }
 
 /// The body without its compression.
-fn decoded(body: Bytes, encoding: &str) -> Result<Bytes, (StatusCode, String)> {
+pub(super) fn decoded(body: Bytes, encoding: &str) -> Result<Bytes, (StatusCode, String)> {
     match encoding {
         "" | "identity" => Ok(body),
         "gzip" => {
@@ -435,7 +476,7 @@ fn decoded(body: Bytes, encoding: &str) -> Result<Bytes, (StatusCode, String)> {
 }
 
 fn with_type(status: StatusCode, content_type: &'static str, body: Bytes) -> Answer {
-    let mut answer = Response::new(Full::new(body));
+    let mut answer = Response::new(whole(body));
     *answer.status_mut() = status;
     let content_type = hyper::header::HeaderValue::from_static(content_type);
     answer.headers_mut().insert(CONTENT_TYPE, content_type);

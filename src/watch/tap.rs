@@ -69,15 +69,23 @@ pub(super) struct TapMessages {
     pub parts: Vec<PartMessage>,
     /// Lines that cannot be read, or were dropped by their sender.
     pub lost: u64,
+    /// What the operator should know.
+    pub warnings: Vec<String>,
 }
 
 /// The messages of a body.
 pub(super) fn read(body: &[u8]) -> TapMessages {
-    let TapMessages { mut messages, mut parts, mut lost } = TapMessages::default();
+    let TapMessages { mut messages, mut parts, mut lost, mut warnings } = TapMessages::default();
     for line in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         match serde_json::from_slice::<Line>(line) {
             Ok(line) if line.event == "dropped" => {
                 lost = line.count.unwrap_or(1).saturating_add(lost)
+            }
+            Ok(line) if line.event == "unguarded" => {
+                let host = texts::name(&line.name);
+                warnings.push(format!(
+                    "requests to {host} do not pass: the client has its own proxy, certificate or socket"
+                ));
             }
             Ok(line) if line.framework == "part" && !line.name.is_empty() => {
                 let (at_us, error) = (us(line.at).unwrap_or_default(), line.error.as_deref());
@@ -90,7 +98,7 @@ pub(super) fn read(body: &[u8]) -> TapMessages {
             _ => lost = lost.saturating_add(1),
         }
     }
-    TapMessages { messages, parts, lost }
+    TapMessages { messages, parts, lost, warnings }
 }
 
 /// A time of the tap, in microseconds.

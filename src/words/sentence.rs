@@ -167,7 +167,8 @@ pub fn failure_name(class: FailureClass, status: Option<u16>) -> Cow<'static, st
 pub fn model_text(label: &ModelLabel) -> String {
     match label {
         ModelLabel::Scripted => "scripted".to_owned(),
-        ModelLabel::Observed => "observed".to_owned(),
+        ModelLabel::Observed { guarded: false } => "observed".to_owned(),
+        ModelLabel::Observed { guarded: true } => "guarded".to_owned(),
         ModelLabel::Live { name, host } => format!("live {name} @ {host}"),
     }
 }
@@ -353,6 +354,7 @@ fn fill<'a>(
         | EventKind::CallInDoubt { .. }
         | EventKind::BreakerChanged { .. }
         | EventKind::ResultIgnored { .. }
+        | EventKind::ToolAdded { .. }
         | EventKind::LimitsChanged { .. }
         | EventKind::FaultInjected { .. }
         | EventKind::FaultRemoved { .. } => fill_tool_sentence(it, &event.kind),

@@ -113,6 +113,9 @@ pub(super) fn fill_tool_sentence<'a>(it: &mut Sentence<'a>, kind: &'a EventKind)
             };
             it.set(role, text).about(tool.as_str()).as_sign(glyph, "breaker");
         }
+        EventKind::ToolAdded { tool, .. } => {
+            it.about(tool.name.as_str()).text = "is called for the first time".into();
+        }
         EventKind::ResultIgnored { tool, success } => {
             let what = if *success { "a result" } else { "a failure" };
             it.about(tool.as_str()).text =

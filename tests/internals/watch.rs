@@ -19,6 +19,7 @@ use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole, Te
 use crate::log::world::agents::{HopRow, LineKind, TranscriptLine};
 use crate::log::world::observed::{CallTotals, Observed, ObservedSpan};
 use crate::pattern::observed::PriceOf;
+use crate::scenario::patterns::observed::ObservedProgram;
 use crate::scenario::spec::Price;
 use crate::watch::child::{OutputSink, RunningProgram, WatchedProgram};
 use crate::watch::hub::{Hub, HubInput, HubReport};
@@ -46,7 +47,8 @@ fn hub(command: &[&str]) -> (Hub, Runs) {
         Some(run)
     };
     let command = command.iter().map(|part| (*part).to_owned()).collect();
-    (Hub::new("desk".into(), command, prices(), Box::new(start)), runs)
+    let program = ObservedProgram { name: "desk".to_owned(), command, guard: None };
+    (Hub::new(program, prices(), Box::new(start)), runs)
 }
 
 fn events_of(run: &RunHandle) -> Vec<Arc<Event>> {
@@ -80,7 +82,7 @@ impl Watched {
         let addr = SocketAddr::from((ip, reached.port()));
         let address = ReceiverAddress { addr, token: "secret".to_owned() };
         let (sender, inputs) = mpsc::channel(64);
-        let server = tokio::spawn(serve(listener, address.clone(), sender.clone()));
+        let server = tokio::spawn(serve(listener, address.clone(), sender.clone(), None));
         Self { address, reached, sender, hub: tokio::spawn(hub.run(inputs)), runs, server }
     }
 

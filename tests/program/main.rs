@@ -22,6 +22,7 @@ mod failure_reasons;
 #[cfg(target_os = "linux")]
 mod from_run;
 mod full_disk;
+mod guard;
 mod headless_files;
 mod headless_live;
 mod headless_research;

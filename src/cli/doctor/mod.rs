@@ -32,6 +32,7 @@ use crate::screen::theme::ColourDepth;
 use crate::terminal;
 use crate::terminal::{TerminalFeatures, screen_guard};
 use crate::tool::command;
+use crate::watch::proxy::variables::{Environment, Upstreams};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
@@ -115,7 +116,23 @@ async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec
     findings.extend(proxies());
     findings.extend(scenarios(&entries));
     findings.extend(servers());
+    findings.extend(guarded_variables(&|name| std::env::var_os(name)));
     findings
+}
+
+/// The addresses of models that the environment sets, which a guarded program would use.
+fn guarded_variables(get: Environment<'_>) -> Vec<Finding> {
+    let about = "guard";
+    let upstreams = match Upstreams::of(get) {
+        Ok((upstreams, _)) => upstreams,
+        Err(why) => return vec![Finding::bad(about, why.to_string(), "roundtable guard needs it")],
+    };
+    let own = upstreams.0.iter().filter(|it| it.is_own && get(it.variable.name).is_some());
+    let rows = own.map(|it| {
+        let text = format!("{} is set: {}", it.variable.name, it.host());
+        Finding::good(about, format!("{text} (read by {})", it.variable.read_by))
+    });
+    rows.collect()
 }
 
 /// The MCP servers of the configuration, and those that other clients of the user have.

@@ -197,6 +197,14 @@ impl ExpectedRuns {
         }
     }
 
+    /// The rows of a file of rules, which has been read.
+    pub fn of_rules(rows: Arc<Rows>) -> Result<Arc<Self>, Exit> {
+        match unfit(&rows, true) {
+            Some(why) => Err(why.print("--rules")),
+            None => Ok(Arc::new(Self { rows, followers: Mutex::default() })),
+        }
+    }
+
     /// Follows a run that has just started.
     pub fn follow(&self, run: &RunHandle, runtime: &Handle) {
         let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);

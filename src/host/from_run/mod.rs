@@ -44,7 +44,7 @@ pub fn scenario_of_run(events: &[Arc<Event>]) -> Result<String, Refused> {
         return Err(why.help("take a run whose whole log is kept (`roundtable runs`)"));
     }
     let (text, mut left) = match (&head.model, &head.launch) {
-        (ModelLabel::Observed, _) => observed::scenario_of(&head, &world)?,
+        (ModelLabel::Observed { .. }, _) => observed::scenario_of(&head, &world)?,
         (_, None) => return Err(refused("its log does not have the text of its scenario")),
         (_, Some(record)) => own::scenario_of(&head, record, events, &world)?,
     };

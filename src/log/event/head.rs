@@ -161,8 +161,24 @@ pub enum ModelLabel {
         /// Host of the endpoint, without the rest of its address.
         host: String,
     },
-    /// Models of another program, which is only watched.
-    Observed,
+    /// Models of another program.
+    Observed {
+        /// Whether their calls pass here; otherwise the program is only watched.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        guarded: bool,
+    },
+}
+
+impl ModelLabel {
+    /// Whether another program plays the run.
+    pub fn is_observed(&self) -> bool {
+        matches!(self, Self::Observed { .. })
+    }
+
+    /// Whether commands can change the run: a program that is only watched plays by itself.
+    pub fn is_steered(&self) -> bool {
+        *self != Self::Observed { guarded: false }
+    }
 }
 
 /// How a run ended. Its results are in the outcome, which the fold of its events gives.

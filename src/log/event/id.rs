@@ -188,6 +188,8 @@ pub enum Boundary {
     Source(u32),
     /// After a question with this number was answered, before the branch that asked continues.
     Answer(u32),
+    /// Before an attempt of a guarded program is sent; its number, from 1.
+    Call(u64),
     /// Before the answer is composed.
     Finalize,
 }
@@ -215,6 +217,7 @@ impl Boundary {
             | Self::Dispatch { .. }
             | Self::Turn { .. }
             | Self::Source(_)
+            | Self::Call(_)
             | Self::Answer(_) => false,
         }
     }
@@ -237,6 +240,7 @@ impl fmt::Display for Boundary {
             Self::Step(word) => f.write_str(word),
             Self::Source(place) => write!(f, "source:{place}"),
             Self::Answer(question) => write!(f, "answer:{question}"),
+            Self::Call(number) => write!(f, "call:{number}"),
             Self::Finalize => f.write_str("finalize"),
         }
     }

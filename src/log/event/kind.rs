@@ -16,9 +16,9 @@ use super::stop::StopReason;
 use super::{SpanKind, SpanState};
 use crate::base::name::{AgentName, FlagName, ScenarioName, ToolName};
 use crate::log::facts::PatternFact;
-use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
+use crate::scenario::spec::{InDoubt, Price};
 
 pub use super::call::{
     AgentStep, BudgetReached, CallStarted, ChatMessage, MessageRole, Prompt, Reply, ReplyRefused,
@@ -386,6 +386,15 @@ kinds! {
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             left_out: Vec<ToolNote>,
         },
+        /// The guard of a model that a guarded program calls for the first time: the head of the log has only what is
+        /// known at the start.
+        "tool.added" ToolAdded {
+            /// The model as a tool.
+            tool: Box<ToolHead>,
+            /// The price of the model, if it is known.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            price: Option<Price>,
+        },
         /// A result arrived after the breaker had changed its state; it is ignored.
         "result.ignored" ResultIgnored {
             /// Name of the tool.
@@ -589,6 +598,7 @@ impl EventKind {
                 | Self::AttemptProgressed { .. }
                 | Self::AgentStep(_)
                 | Self::ResultIgnored { .. }
+                | Self::ToolAdded { .. }
                 | Self::SessionRunStarted { .. }
                 | Self::SessionRunClosed { .. }
         )

@@ -115,6 +115,8 @@ pub enum Purpose {
     /// A watched program calls a model. Its attempts are not known, so the call has none: its reply (`attempt.answered`)
     /// closes it.
     Watched,
+    /// A guarded program calls a model. Its requests are the attempts.
+    Guarded,
 }
 
 /// What a call asks for its result.
@@ -138,7 +140,8 @@ impl Purpose {
             | Self::Synthesize
             | Self::Classify
             | Self::Finalize
-            | Self::Watched => Asks::Model,
+            | Self::Watched
+            | Self::Guarded => Asks::Model,
             Self::Task { .. }
             | Self::AgentStep { .. }
             | Self::Tool { .. }
@@ -167,7 +170,8 @@ impl Purpose {
             | Self::Synthesize
             | Self::Classify
             | Self::Finalize
-            | Self::Watched => None,
+            | Self::Watched
+            | Self::Guarded => None,
         }
     }
 
@@ -270,7 +274,7 @@ impl Purpose {
             Self::Synthesize => Cow::Borrowed("synthesize"),
             Self::Classify => Cow::Borrowed("classify"),
             Self::Finalize => Cow::Borrowed("finalize"),
-            Self::Watched => Cow::Borrowed("model"),
+            Self::Watched | Self::Guarded => Cow::Borrowed("model"),
             Self::ModelCall { agent, .. }
             | Self::Member { agent, .. }
             | Self::SwarmTurn { agent, .. }
@@ -310,7 +314,8 @@ impl Purpose {
             | Self::Member { .. }
             | Self::SwarmTurn { .. }
             | Self::Tool { .. }
-            | Self::Watched => self.label().into_owned(),
+            | Self::Watched
+            | Self::Guarded => self.label().into_owned(),
         }
     }
 }

@@ -158,6 +158,9 @@ stop_reasons! {
         /// Added by roundtable: the next model call would exceed `budget.max_cost_usd`.
         MaxCostBudget = "max_cost_budget", Budget, "cost budget",
             Some("Raise budget.max_cost_usd, use a cheaper model, or set a smaller model.max_tokens.");
+        /// Added by roundtable: of a guarded program.
+        MaxCalls = "max_calls", Budget, "limit of calls",
+            Some("Raise --max-calls.");
         LlmTimeout = "llm_timeout", Unreachable, "model timed out",
             Some("The model did not reply in time: raise tools.llm.timeout_s.");
         LlmEmpty = "llm_empty", Stopped, "empty model reply",

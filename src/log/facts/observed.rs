@@ -260,6 +260,9 @@ pub struct SpanAbout {
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until_us: Option<u64>,
+    /// Whether it is a request that passed here: its call has the attempts, and counts its tokens.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub guarded: bool,
 }
 
 impl SpanAbout {
@@ -315,6 +318,7 @@ impl SpanAbout {
         set(&mut self.cost_usd, &later.cost_usd);
         set(&mut self.from_us, &later.from_us);
         set(&mut self.until_us, &later.until_us);
+        self.guarded |= later.guarded;
     }
 
     /// All tokens.

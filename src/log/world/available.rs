@@ -92,7 +92,8 @@ pub fn can_change(part: RunPart, world: &World) -> Result<(), Unavailable> {
 /// # Errors
 /// Why it has none.
 pub fn available(command: &Command, world: &World) -> Result<(), Unavailable> {
-    if world.observed().is_some() && !matches!(command, Command::Cancel) {
+    let is_steered = world.head.as_ref().is_none_or(|head| head.model.is_steered());
+    if !is_steered && !matches!(command, Command::Cancel) {
         return Err(Unavailable::Watched);
     }
     if let Some(part) = RunPart::of(command) {

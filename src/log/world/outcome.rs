@@ -17,7 +17,7 @@ use super::{Projection, World};
 use crate::base::name::{TaskId, ToolName};
 use crate::base::time::millis;
 use crate::log::event::{
-    BreakerCause, FallbackKind, ModelLabel, RunId, StopReason, Usage, WindowCounts, is_zero,
+    BreakerCause, FallbackKind, RunId, StopReason, Usage, WindowCounts, is_zero,
 };
 
 /// The outcome of a finished run. Its JSON has the fields of the source document in their order,
@@ -113,7 +113,7 @@ impl World {
             pattern: head.plan.name(),
             usage: OutcomeUsage {
                 calls: self.tally.calls,
-                attempts: (head.model != ModelLabel::Observed).then_some(self.tally.attempts),
+                attempts: head.model.is_steered().then_some(self.tally.attempts),
                 tokens: self.tally.usage,
                 cost_usd: self.cost_usd(),
                 cost_note: cost_note(self.cost_usd()),

@@ -16,8 +16,8 @@ use super::tools::Tools;
 use crate::base::name::FlagName;
 use crate::log::event::tool::FallbackKind;
 use crate::log::event::{
-    Asks, BoundaryId, CallStarted, Command, Elapsed, Event, EventKind, FlagAt, Initiator,
-    ModelLabel, Purpose, RunStarted, Seq, SpanId, StepSize, StopReason, Usage,
+    Asks, BoundaryId, CallStarted, Command, Elapsed, Event, EventKind, FlagAt, Initiator, Purpose,
+    RunStarted, Seq, SpanId, StepSize, StopReason, Usage,
 };
 use crate::log::facts::EndedCall;
 use crate::log::facts::observed::{ObservedFact, TraceAbout};
@@ -118,7 +118,7 @@ impl RunFold {
             _ => {}
         }
         // A call of a watched program is counted at its span.
-        let is_observed = self.head.as_ref().is_some_and(|it| it.model == ModelLabel::Observed);
+        let is_observed = self.head.as_ref().is_some_and(|it| it.model.is_observed());
         if !is_observed || !self.is_watched(event.span) {
             self.tools.apply(event, &self.spans, &self.progress);
             self.alerts.apply(event, &self.tools, &self.spans);
@@ -178,7 +178,7 @@ impl RunFold {
                 self.settings.set_flags(&head.flags);
                 self.models.spending.set_models(head.first_prices());
                 self.head = Some(Arc::clone(head));
-                if head.model == ModelLabel::Observed {
+                if head.model.is_observed() {
                     self.progress.quiet_since = Some(event.at);
                 }
             }
@@ -250,6 +250,9 @@ impl RunFold {
                 {
                     self.progress.result = Some(result.into());
                 }
+            }
+            EventKind::ToolAdded { tool, price } => {
+                self.models.spending.add_model(tool.name.as_str(), *price);
             }
             // It is counted at its span.
             EventKind::CallStarted(call) if call.purpose == Purpose::Watched => {}

@@ -82,6 +82,11 @@ impl SpendingTally {
         }
     }
 
+    /// A guarded program begins to use this model.
+    pub fn add_model(&mut self, model: &str, price: Option<Price>) {
+        self.add_models(&[ModelPriceHead { model: model.to_owned(), price }]);
+    }
+
     fn add_models(&mut self, models: &[ModelPriceHead]) {
         self.only = (models.len() == 1).then_some(self.models.len());
         self.models.extend(models.iter().map(|it| ModelSpending {

@@ -211,6 +211,7 @@ impl Tools {
             EventKind::AttemptAnswered(reply) => self.attempt_answered(reply, event, at, spans),
             EventKind::AttemptFailed(failed) => self.attempt_failed(failed, event, at, spans),
             EventKind::BreakerChanged { .. } => self.breaker_changed(event, at),
+            EventKind::ToolAdded { tool, .. } => self.begin(std::slice::from_ref(tool)),
             EventKind::ResultIgnored { tool, .. } => {
                 if let Some(row) = self.named(tool) {
                     row.tally.stale += 1;

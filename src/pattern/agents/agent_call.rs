@@ -153,7 +153,7 @@ where
         started: CallStarted,
     ) -> Result<CallSuccess, (Box<CallFailed>, Box<Halt>)> {
         let name = ToolName::from(self.agent.as_str());
-        let Some(guarded) = self.cx.tools().get(&name).map(Arc::clone) else {
+        let Some(guarded) = self.cx.tools().get(&name) else {
             // The engine registers every agent, so this cannot happen.
             let (span, reason) = (started.parent, StopReason::InternalError);
             let halt = Halt::by_limit(reason.clone()).fatal();

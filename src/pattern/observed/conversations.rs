@@ -95,6 +95,21 @@ impl LeftOut {
 }
 
 impl Conversations {
+    /// The earlier call whose whole prompt is the beginning of this one, which has more.
+    pub(super) fn continued_by(&self, messages: &[ChatMessage]) -> Option<SpanId> {
+        let mut last = Beginning::default();
+        let mut found = None;
+        for (message, count) in messages.iter().zip(1..messages.len()) {
+            last = beginning(last, message);
+            let Some((call, _)) = self.known.get(&last) else { break };
+            let is_all = |of: &StartedCall| of.all == (last, u32::try_from(count).unwrap_or(0));
+            if self.calls.get(call).is_some_and(is_all) {
+                found = Some(*call);
+            }
+        }
+        found
+    }
+
     /// Starts a call with the part of its prompt that no earlier call has. `open` writes it to the log.
     pub(super) fn start(
         &mut self,

@@ -1,15 +1,22 @@
 //! An observed run: what another program reports becomes the facts of a log. Spans come in any order: a parent
 //! that only its children have named is open until it is reported.
 
+mod attempts;
 mod conversations;
+mod guarded;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
+use self::attempts::make_attempt;
 use self::conversations::{Conversations, LeftOut};
+use self::guarded::GuardedCalls;
 use crate::base::name::ToolName;
 use crate::log::bus::LiveSlot;
 use crate::log::event::{
@@ -22,13 +29,15 @@ use crate::log::facts::observed::{
 use crate::run::RunContext;
 use crate::scenario::Scenario;
 use crate::scenario::patterns::observed;
-use crate::scenario::patterns::observed::ObservedSpec;
+use crate::scenario::patterns::observed::{GuardLimits, ObservedProgram, ObservedSpec};
 use crate::scenario::spec::Price;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolOffer;
 
+pub use self::guarded::{AttemptReporter, Decision, GuardedRequest, RequestAbout, RequestRefusal};
+
 /// What is observed of a program that is watched.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub enum Observation {
     /// A span began. `parent`: the id of the span around it; empty: the run.
     Opened { parent: Arc<str>, about: SpanAbout, call: Option<Box<ReportedCall>> },
@@ -53,6 +62,8 @@ pub enum Observation {
     PartEnded(Arc<str>, Option<Arc<str>>),
     /// The runs before and after this one in its thread.
     Neighbour { after: Option<RunId>, before: Option<RunId> },
+    /// A request to a model of a program that is guarded.
+    Request(GuardedRequest),
     /// Nothing more comes for the run.
     Over(ObservedEnd),
 }
@@ -99,17 +110,15 @@ struct Source {
     price_of: PriceOf,
 }
 
-/// The scenario of one observed run of a program, and the sender of its observations. `name`: of the program, for
-/// lists; `command`: the program and its arguments, empty if it was not started here; `price_of`: the prices of its
+/// The scenario of one observed run of a program, and the sender of its observations. `price_of`: the prices of its
 /// models.
 pub fn scenario(
-    name: &str,
-    command: Vec<String>,
+    program: &ObservedProgram,
     price_of: PriceOf,
 ) -> Option<(Scenario, ObservationSender)> {
     let (sender, observed) = mpsc::channel::<Observation>(QUEUED);
     let source = Box::new(Source { observed, price_of });
-    Some((observed::scenario(name, command, source)?, sender))
+    Some((observed::scenario(program, source)?, sender))
 }
 
 /// Most spans of a run; more are counted. The dashboard needs about 1 KiB for each.
@@ -126,19 +135,41 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
     let source = spec.source().and_then(|it| it.downcast::<Source>().ok());
     let Some(mut source) = source else { return Err(StopReason::InternalError) };
     cx.set_phase("program".to_owned());
-    let mut run = ObservedRun::new(cx, source.price_of);
+    let mut run = ObservedRun::new(cx, source.price_of, spec.guard.clone().unwrap_or_default());
+    let mut attempts = FuturesUnordered::new();
+    // Only the calls of the program pass boundaries.
+    let _waits = cx.control.mark_waiting();
     let end = loop {
         // A reader of the log, or the store, may be behind.
         if !cx.bus().is_within_limits() {
             cx.bus().wait_for_room().await;
         }
-        match source.observed.recv().await {
-            Some(Observation::Over(end)) => break end,
-            Some(observed) => run.receive(observed),
-            // The receiver has ended.
-            None => break ObservedEnd::Spans,
+        let failed = run.guarded.next_end();
+        tokio::select! {
+            // The end of an attempt comes before the request that tries again.
+            biased;
+            Some(ended) = attempts.next(), if !attempts.is_empty() => run.end_attempt(ended),
+            observed = source.observed.recv() => match observed {
+                Some(Observation::Over(end)) => break end,
+                Some(Observation::Request(request)) => {
+                    let begun = run.begin_attempt(&request.about);
+                    attempts.push(make_attempt(cx, begun, request));
+                }
+                Some(observed) => run.receive(observed),
+                // The receiver has ended.
+                None => break ObservedEnd::Spans,
+            },
+            () = sleep_until(failed.unwrap_or_else(Instant::now)), if failed.is_some() => {
+                run.end_failed_calls(false);
+            }
         }
     };
+    // Those that have just ended.
+    while let Some(Some(ended)) = attempts.next().now_or_never() {
+        run.end_attempt(ended);
+    }
+    drop(attempts);
+    run.end_failed_calls(true);
     run.end(end)
 }
 
@@ -158,6 +189,8 @@ struct KnownSpan {
     counted: Counted,
     /// What is counted at spans inside this one.
     inside: Counted,
+    /// Whether a request that passed here was sent in it: its call is that of the request.
+    has_request: bool,
     /// The latest start of a child, and the latest end of an interrupted child, in microseconds.
     child_began_us: u64,
     child_asked_us: Option<u64>,
@@ -195,13 +228,21 @@ struct ObservedRun<'a> {
     range_us: Option<(u64, u64)>,
     has_tripped: bool,
     has_failed_part: bool,
+    /// The calls of a guarded program.
+    guarded: GuardedCalls,
+    /// The number of its requests, and of its models.
+    requests: u64,
+    models: usize,
+    /// Its attempts so far, and what it may use.
+    calls: u64,
+    limits: GuardLimits,
 }
 
 /// Deepest spans that are followed to the outermost one.
 const MAX_DEPTH: usize = 64;
 
 impl<'a> ObservedRun<'a> {
-    fn new(cx: &'a RunContext, price_of: PriceOf) -> Self {
+    fn new(cx: &'a RunContext, price_of: PriceOf, limits: GuardLimits) -> Self {
         Self {
             cx,
             price_of,
@@ -218,6 +259,11 @@ impl<'a> ObservedRun<'a> {
             range_us: None,
             has_tripped: false,
             has_failed_part: false,
+            guarded: GuardedCalls::default(),
+            requests: 0,
+            models: 0,
+            calls: 0,
+            limits,
         }
     }
 
@@ -253,7 +299,7 @@ impl<'a> ObservedRun<'a> {
             Observation::Neighbour { after, before } => {
                 self.name(TraceAbout { after, before, ..TraceAbout::default() });
             }
-            Observation::Over(_) => {}
+            Observation::Request(_) | Observation::Over(_) => {}
         }
     }
 
@@ -346,6 +392,7 @@ impl<'a> ObservedRun<'a> {
             call: None,
             counted,
             inside: counted,
+            has_request: false,
             child_began_us: 0,
             child_asked_us: None,
         });
@@ -392,6 +439,9 @@ impl<'a> ObservedRun<'a> {
         }
         let known = self.spans.get_mut(place)?;
         let (parent, model) = (known.id, known.model.clone());
+        if known.has_request {
+            return None;
+        }
         if known.call.is_none() && !call.is_empty() {
             let (id, left_out) = self.conversations.start(call, |prompt| {
                 self.cx.open_span(EventKind::CallStarted(Box::new(CallStarted {
@@ -485,6 +535,9 @@ impl<'a> ObservedRun<'a> {
         }
         if about.role == SpanRole::Model && about.output.is_some() {
             self.last_reply.clone_from(&about.output);
+        }
+        if about.role == SpanRole::Model {
+            self.join_request(place, &about, call);
         }
         let [repeats_call, repeats_tokens] = self.count(place, &about);
         self.see_child(around, end, &about);

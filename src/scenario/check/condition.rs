@@ -394,13 +394,14 @@ fn warn_of_unknown_fields(
 }
 
 /// The words of all stop reasons; what follows a colon depends on the run.
-const WORDS: [&str; 47] = [
+const WORDS: [&str; 48] = [
     "success",
     "max_messages",
     "max_rounds_reached",
     "max_seconds",
     "max_tokens_budget",
     "max_cost_budget",
+    "max_calls",
     "llm_timeout",
     "llm_empty",
     "critical_task_failed",

@@ -542,6 +542,35 @@ pub(crate) fn llm(
     Some((policy, unset, faults?))
 }
 
+/// The policy for a model of a guarded program, whose client makes the attempts, and the injected faults.
+pub(crate) fn model_policy(
+    breaker: Option<&BreakerTable>,
+    bulkhead: Option<&BulkheadTable>,
+    injected: &BoundedList<Positioned<InjectedTable>, 0, 5>,
+    cx: &mut ReadContext,
+) -> Option<(CallPolicy, Vec<InjectedFault>)> {
+    let faults = faults(injected, cx)?;
+    let breaker = breaker.map_or(Some(None), |breaker| limits(breaker, None, cx))?;
+    let bulkhead = bulkhead.and_then(|it| bulkhead_limits(it, Some(Duration::ZERO)));
+    let policy = CallPolicy {
+        max_attempts: 1,
+        retry_budget: None,
+        breaker,
+        bulkhead,
+        ..CallPolicy::default()
+    };
+    Some((policy, faults))
+}
+
+/// The limits of a bulkhead; `None`: it is switched off. `wait`: the default of `max_wait_ms`.
+fn bulkhead_limits(table: &BulkheadTable, wait: Option<Duration>) -> Option<BulkheadLimits> {
+    let millis = |ms: u32| Duration::from_millis(u64::from(ms));
+    table.enabled.then(|| BulkheadLimits {
+        max_in_flight: table.max_in_flight.0,
+        max_wait: table.max_wait_ms.map_or(wait, |ms| Some(millis(ms.0))),
+    })
+}
+
 /// The settings that the policies of the model and of tools have in common.
 struct PolicyTables<'f> {
     retries: &'f RetriesTable,
@@ -565,10 +594,7 @@ impl PolicyTables<'_> {
                 min: budget.min.value.0,
             }),
             breaker: *breaker,
-            bulkhead: bulkhead.enabled.then(|| BulkheadLimits {
-                max_in_flight: bulkhead.max_in_flight.0,
-                max_wait: bulkhead.max_wait_ms.map_or(*wait, |ms| Some(millis(ms.0))),
-            }),
+            bulkhead: bulkhead_limits(bulkhead, *wait),
             ..CallPolicy::default()
         }
     }

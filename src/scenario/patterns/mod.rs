@@ -102,6 +102,10 @@ pub(crate) fn is_boundary(id: &str) -> bool {
 
 /// Whether this pattern has boundaries with ids of this form.
 pub(crate) fn has_boundary(pattern: &str, id: &str) -> bool {
+    // No file has this pattern.
+    if pattern == "observed" {
+        return observed::BOUNDARY.fits(id);
+    }
     let of_pattern = ROWS.iter().filter(|row| row.name == pattern);
     of_pattern.flat_map(|row| row.boundaries).any(|form| form.fits(id))
 }

@@ -4,20 +4,23 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::PatternSpec;
-use super::row::{LabelledText, LimitField, Spec};
+use super::row::{BoundaryForm, LabelledText, LimitField, Spec};
 use crate::base::name::ToolName;
-use crate::scenario::spec::ModelCaller;
-use crate::scenario::spec::tool::ToolSpec;
+use crate::scenario::spec::policy::CallPolicy;
+use crate::scenario::spec::tool::{InjectedFault, ToolSpec};
+use crate::scenario::spec::{ModelCaller, OnLimit, SpendingLimits};
 use crate::scenario::{Scenario, ScenarioOrigin, load};
 
 /// `pattern = "observed"`.
 pub struct ObservedSpec {
     /// The program and its arguments; empty: it was not started here.
     pub command: Vec<String>,
+    /// The limits of a program that is guarded; `None`: it is only watched.
+    pub guard: Option<GuardLimits>,
     /// What the run reads: the pattern knows its type.
     source: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -35,24 +38,79 @@ impl ObservedSpec {
     }
 }
 
-/// The scenario of one run of a program that reads this source. `name`: of the program, for lists; `command`: the
-/// program and its arguments, empty if it was not started here.
-pub(crate) fn scenario(
-    name: &str,
-    command: Vec<String>,
-    source: Box<dyn Any + Send>,
-) -> Option<Scenario> {
+/// A program of somebody else.
+#[derive(Clone, Debug, Default)]
+pub struct ObservedProgram {
+    /// Its name, for lists.
+    pub name: String,
+    /// The program and its arguments; empty: it was not started here.
+    pub command: Vec<String>,
+    /// The limits of a program that is guarded; `None`: it is only watched.
+    pub guard: Option<GuardLimits>,
+}
+
+/// What a guarded program may use.
+#[derive(Clone, Debug, Default)]
+pub struct GuardLimits {
+    pub spending: SpendingLimits,
+    pub on_limit: OnLimit,
+    /// Most calls of models.
+    pub max_calls: Option<u64>,
+    /// The time in which its calls are sent.
+    pub max_time: Option<Duration>,
+    /// How models are protected; the first rule whose name fits counts.
+    pub models: Vec<ModelRule>,
+}
+
+/// How models with this name are protected.
+#[derive(Clone, Debug)]
+pub struct ModelRule {
+    /// `provider/model`; `*` stands for any text.
+    pub name: String,
+    pub policy: Arc<CallPolicy>,
+    pub faults: Vec<InjectedFault>,
+}
+
+impl ModelRule {
+    /// Whether a model has this name.
+    pub fn fits(&self, model: &str) -> bool {
+        let mut parts = self.name.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = model.strip_prefix(first) else { return false };
+        let Some(last) = parts.next_back() else { return rest.is_empty() };
+        for part in parts {
+            let Some(at) = rest.find(part) else { return false };
+            rest = rest.get(at + part.len()..).unwrap_or_default();
+        }
+        rest.ends_with(last)
+    }
+}
+
+impl GuardLimits {
+    /// Whether something has to be counted.
+    pub fn counts(&self) -> bool {
+        !self.spending.is_none() || self.max_calls.is_some()
+    }
+}
+
+/// The scenario of one run of a program that reads this source.
+pub(crate) fn scenario(program: &ObservedProgram, source: Box<dyn Any + Send>) -> Option<Scenario> {
+    let ObservedProgram { name, command, guard } = program.clone();
     // What all scenarios have, with the usual values.
     let blank = load(BLANK, ScenarioOrigin::Shipped("observed"), &[]).ok()?;
     let goal = match command.is_empty() {
-        true => name.to_owned(),
+        true => name.clone(),
         false => command.join(" "),
     };
-    let spec = ObservedSpec { command, source: Mutex::new(Some(source)) };
+    let limits = guard.clone().unwrap_or_default();
+    let (spending, on_limit) = (limits.spending, limits.on_limit);
+    let spec = ObservedSpec { command, guard, source: Mutex::new(Some(source)) };
     Some(Scenario {
-        name: name.into(),
-        title: name.to_owned(),
+        name: name.as_str().into(),
+        title: name,
         goal: goal.into(),
+        spending,
+        on_limit,
         pattern: PatternSpec::Observed(spec),
         ..blank
     })
@@ -84,6 +142,9 @@ agent = "inner"
 text = "inner"
 "#;
 
+/// The ids of the boundaries of a guarded program: the number of the call.
+pub(super) const BOUNDARY: BoundaryForm = BoundaryForm::Numbered("call");
+
 /// A program may run for years.
 const NO_LIMIT: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
@@ -108,12 +169,19 @@ impl Spec for ObservedSpec {
         vec![LabelledText::new("program", self.command.join(" "))]
     }
 
-    fn check_boundary(&self, _: &str, _: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String> {
+    fn check_boundary(&self, at: &str, _: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String> {
+        if self.is_guarded() && BOUNDARY.fits(at) {
+            return Ok(());
+        }
         Err("another program plays the run: it has no boundaries".to_owned())
     }
 
     fn is_observed(&self) -> bool {
         true
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.guard.is_some()
     }
 
     fn model_callers(&self) -> Vec<ModelCaller> {
@@ -128,7 +196,8 @@ mod tests {
     #[test]
     fn any_program_has_a_scenario() {
         let command = vec!["python".to_owned(), "desk.py".to_owned()];
-        let scenario = scenario("desk", command, Box::new(())).expect("a scenario");
+        let program = ObservedProgram { name: "desk".to_owned(), command, guard: None };
+        let scenario = scenario(&program, Box::new(())).expect("a scenario");
         assert_eq!((&*scenario.title, &*scenario.goal), ("desk", "python desk.py"));
         assert_eq!(scenario.run_warnings(false).count(), 0);
     }

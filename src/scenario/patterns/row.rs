@@ -262,6 +262,11 @@ pub trait Spec: Debug + Send + Sync {
         false
     }
 
+    /// Whether the calls of the models of that program pass here.
+    fn is_guarded(&self) -> bool {
+        false
+    }
+
     /// Whether its answer cites sources.
     fn cites(&self) -> bool {
         false

@@ -20,8 +20,32 @@ use serde_json::Value;
 use self::format::schema;
 use self::problem::{AffectedRuns, Problems, Severity, UnplacedProblem, line_and_column};
 use self::prompts::{PromptFileTexts, PromptFiles};
-use self::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
+use self::tree::{MAX_TABLES, TextSpan, TomlNode, TomlTable, TomlValue, report_syntax_errors};
+use super::MAX_BYTES;
 use crate::scenario::patterns::agents::table::key_owner;
+
+/// The tables of a file that is no scenario. `None`: it cannot be read, and why is reported.
+pub(crate) fn read_document(text: &str, cx: &mut ReadContext) -> Option<TomlNode> {
+    let start = TextSpan::new(0, 0..0);
+    if text.len() as u64 > MAX_BYTES {
+        cx.error(start, "the file is too large", format!("at most {MAX_BYTES} bytes"));
+        return None;
+    }
+    let document = match tree::parse(text) {
+        Ok((document, errors)) if errors.is_empty() => document,
+        Ok((_, errors)) => {
+            report_syntax_errors(text, &errors, cx);
+            return None;
+        }
+        Err(at) => {
+            let help = format!("at most {MAX_TABLES}");
+            cx.error(TextSpan::new(0, at..at + 1), "the file has too many tables", help);
+            return None;
+        }
+    };
+    let table = TomlTable::from_toml(document.get_ref(), 0);
+    Some(TomlNode { at: start, value: TomlValue::Table(table) })
+}
 
 /// Collects problems while a file is read.
 pub(crate) struct ReadContext {

@@ -64,6 +64,13 @@ pub(crate) fn refused_run(state: &AppState, action: Action) -> Option<&RunId> {
     }
 }
 
+/// Whether the calls of another program pass here.
+fn is_guarded(page: &RunPage) -> bool {
+    let world = page.world();
+    let is_steered = || world.head.as_ref().is_some_and(|head| head.model.is_steered());
+    world.observed().is_some() && is_steered()
+}
+
 /// Whether an action would change an observed run. The kill switch interrupts its program, a message is a line of
 /// its input.
 pub(crate) fn is_only_watched(state: &AppState, action: Action) -> bool {
@@ -71,9 +78,11 @@ pub(crate) fn is_only_watched(state: &AppState, action: Action) -> bool {
     let page = state.visible_run().or_else(|| state.target_run());
     let is_observed = page.is_some_and(|page| {
         let leads_back = action == Action::PauseResume && page.is_scrubbed();
-        page.world().observed().is_some() && !leads_back
+        page.world().observed().is_some() && !leads_back && !is_guarded(page)
     });
-    changes && !matches!(action, Action::Kill | Action::Message) && is_observed
+    let begins_again = matches!(action, Action::Fork | Action::Restart);
+    let is_guarded = page.is_some_and(|page| begins_again && is_guarded(page));
+    changes && !matches!(action, Action::Kill | Action::Message) && (is_observed || is_guarded)
 }
 
 /// Says that a kept run cannot be changed.

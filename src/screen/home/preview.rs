@@ -205,7 +205,10 @@ fn run_items(page: &RunPage, now: Duration) -> StyledText {
         StyleRole::Dim,
         match &head.model {
             ModelLabel::Scripted => "scripted".to_owned(),
-            ModelLabel::Observed => "of the program that is watched".to_owned(),
+            ModelLabel::Observed { guarded: false } => "of the program that is watched".to_owned(),
+            ModelLabel::Observed { guarded: true } => {
+                "of the program; their calls pass here".to_owned()
+            }
             ModelLabel::Live { name, host } => format!("live {name} at {host}"),
         },
     );

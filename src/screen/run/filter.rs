@@ -204,6 +204,7 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, described: &Sentence<'_>,
         | EventKind::LimitsChanged { tool: of, .. }
         | EventKind::FaultInjected { tool: of, .. }
         | EventKind::FaultRemoved { tool: of, .. } => tool = Some(of.as_str()),
+        EventKind::ToolAdded { tool: of, .. } => tool = Some(of.name.as_str()),
         EventKind::ReplyRefused(refused) => reason = Some(refused.reason.to_string()),
         EventKind::RunClosed(closed) => reason = Some(closed.reason.to_string()),
         _ => {}

@@ -28,6 +28,7 @@ const PARTS: &[PagePart] = &[
     ("configuration keys", file_keys::configuration),
     ("events", events::markdown),
     ("exit codes", tables::exit_codes),
+    ("guarded variables", tables::guarded_variables),
     ("keys", keys_markdown),
     ("own attributes", tables::own_attributes),
     ("plain words", words_markdown),

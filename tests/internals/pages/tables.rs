@@ -13,6 +13,7 @@ use crate::model::endpoint::Provider;
 use crate::scenario::shipped;
 use crate::support::files;
 use crate::traces::conventions::{ATTRIBUTES, OWN};
+use crate::watch::proxy::variables::VARIABLES;
 
 pub fn exit_codes() -> String {
     let mut out = String::from("| exit code | what it means |\n| --- | --- |\n");
@@ -79,6 +80,15 @@ pub fn providers() -> String {
         let key = it.key_name();
         let (word, address, model) = (it.word(), it.address_name(), it.model());
         out += &format!("| `{word}` | `{key}` | `{address}` | `{model}` |\n");
+    }
+    out
+}
+
+pub fn guarded_variables() -> String {
+    let mut out = String::from("| variable | read by | default |\n| --- | --- | --- |\n");
+    for it in &VARIABLES {
+        let default = if it.default.is_empty() { "only if it is set" } else { it.default };
+        out += &format!("| `{}` | {} | {default} |\n", it.name, it.read_by);
     }
     out
 }

@@ -94,7 +94,7 @@ pub(crate) fn call_model(run: &RunData, call: SpanId, purpose: &Purpose) -> Opti
     let of_caller = world.models.for_purpose(purpose).map(str::to_owned);
     of_caller.or_else(|| match &world.head.as_ref()?.model {
         ModelLabel::Scripted => Some("scripted".to_owned()),
-        ModelLabel::Observed => None,
+        ModelLabel::Observed { .. } => None,
         // The opening event was dropped, so nothing tells which of several models it was.
         ModelLabel::Live { name, .. } if world.models.is_empty() => Some(name.clone()),
         ModelLabel::Live { .. } => None,

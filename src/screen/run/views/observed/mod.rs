@@ -121,10 +121,12 @@ impl SpanTree {
             if tree.rows.len() as u64 > spans.opened() {
                 break;
             }
-            if observed.span(id).is_none() {
+            // The span of the model around a request shows it.
+            if observed.span(id).is_none_or(|span| span.is_joined) {
                 continue;
             }
-            let has_children = spans.get(id).is_some_and(|it| it.first_child.is_some());
+            let is_row = |id: SpanId| observed.span(id).is_some_and(|span| !span.is_joined);
+            let has_children = spans.children(id).any(|child| is_row(child.id));
             tree.rows.push(TreeRow { span: id, depth, has_children });
             if has_children && depth < MAX_DEPTH && !folded.contains(&id) {
                 add_children(id, depth + 1, &mut next);
@@ -142,7 +144,7 @@ impl SpanTree {
             *self = Self::of(world, observed, folded);
             return;
         }
-        for span in observed.spans.iter_from(before.spans) {
+        for span in observed.spans.iter_from(before.spans).filter(|span| !span.is_joined) {
             self.add(span.id, world, folded);
         }
         self.shape = now;

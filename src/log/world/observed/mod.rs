@@ -3,6 +3,8 @@
 //!
 //! The fields of its outcome are those of roundtable (docs/watch.md).
 
+mod requests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use super::outcome::OutcomeFields;
 use super::turns::{handed_to, plain_name};
 use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::base::name::AgentName;
-use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::event::{Boundary, BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::agents::AgentsPlan;
 use crate::log::facts::observed::{
     ObservedFact, ObservedPlan, SpanAbout, SpanEnd, SpanRole, TextStream, TraceAbout,
@@ -59,6 +61,8 @@ pub struct Observed {
     handed: BTreeMap<String, Option<Arc<str>>>,
     /// Turns inside of a span that is not known yet: who called the agent is not known either.
     held: BTreeMap<SpanId, Vec<SpanId>>,
+    /// The attempts of a guarded program.
+    requests: u64,
 }
 
 /// A span of the program.
@@ -80,6 +84,10 @@ pub struct ObservedSpan {
     is_counted: bool,
     /// Whether it is a turn that waits for a span around it.
     is_held: bool,
+    /// Whether it is a request that the span of the model around it shows.
+    pub is_joined: bool,
+    /// Whether the transcript has its reply.
+    is_said: bool,
 }
 
 /// The calls of a tool or a model.
@@ -120,6 +128,7 @@ impl Observed {
             last_turn: None,
             handed: BTreeMap::new(),
             held: BTreeMap::new(),
+            requests: 0,
         }
     }
 
@@ -252,6 +261,8 @@ impl Observed {
                     hop: None,
                     is_counted: false,
                     is_held: false,
+                    is_joined: false,
+                    is_said: false,
                 };
                 self.spans.push(span.clone());
                 span
@@ -281,6 +292,7 @@ impl Observed {
                     ToolCall { id: Arc::default(), name: Arc::clone(&about.name), arguments };
                 self.say(event, Some(author), LineKind::Called(call));
             }
+            SpanRole::Model if is_first && self.waits_for_model(event.span, &about, run) => {}
             SpanRole::Model if is_first => {
                 self.set_counted(place);
                 totals(&mut self.models, about.model.as_ref().unwrap_or(&about.name)).open += 1;
@@ -300,7 +312,16 @@ impl Observed {
             }
             _ => {}
         }
+        if about.guarded {
+            self.join(event.span, run);
+        }
         if before.is_some_and(|before| before.name.is_empty()) {
+            let requests: Vec<SpanId> =
+                run.spans.children(event.span).map(|child| child.id).take(MAX_DEPTH).collect();
+            for request in requests {
+                self.join(request, run);
+                self.say_reply(event, request, run);
+            }
             self.release_turns(event.span, event, run);
         }
     }
@@ -465,11 +486,10 @@ impl Observed {
             }
             SpanRole::Embedding => self.count_model(end, &about, false, repeats_tokens),
             SpanRole::Model => {
-                self.count_model(end, &about, repeats_call, repeats_tokens);
-                if let Some(said) = about.error.as_ref().or(about.output.as_ref()) {
-                    let author = self.agent_of(event.span, &about, run);
-                    self.say(event, Some(author), LineKind::Said(Arc::clone(said)));
-                }
+                // The call of a request counts in the log, and here.
+                let repeats = |is_so: bool| is_so && !about.guarded;
+                self.count_model(end, &about, repeats(repeats_call), repeats(repeats_tokens));
+                self.say_reply(event, event.span, run);
             }
             SpanRole::Handoff if is_late || before.to.is_none() => {
                 self.hand_over(event, &about, run);
@@ -673,12 +693,15 @@ impl Projection for Observed {
                 let author = about.map(|about| self.agent_of(event.span, &about, run));
                 self.say(event, author, LineKind::Said(Arc::clone(text)));
             }
+            None if matches!(&event.kind, EventKind::CallRetried { .. }) => self.requests += 1,
             None if matches!(&event.kind, EventKind::CallStarted(_)) => {
+                self.requests += 1;
                 let around = run.spans.get(event.span).map(|call| call.parent);
                 let place = around.map(|around| self.place(around));
                 if let Some(span) = place.and_then(|place| self.spans.get_mut(place)) {
                     span.call = Some(event.span);
                 }
+                around.inspect(|around| self.join(*around, run));
             }
             // A cancelled run ends before its spans.
             None if matches!(event.kind, EventKind::RunClosed(_)) => {
@@ -755,7 +778,10 @@ impl Projection for Observed {
         }
     }
 
-    fn next_breakpoint(&self, _run: &RunFold) -> Result<BoundaryId, &'static str> {
+    fn next_breakpoint(&self, run: &RunFold) -> Result<BoundaryId, &'static str> {
+        if run.head.as_ref().is_some_and(|head| head.model.is_steered()) {
+            return Ok(Boundary::Call(self.requests + 1).id());
+        }
         Err("No breakpoint here: another program plays this run.")
     }
 

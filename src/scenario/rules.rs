@@ -1,0 +1,227 @@
+//! The rules of a guarded program: a file with the tables of a scenario that say what a program may use, how its models
+//! are protected, and what has to hold at its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::check::condition::build_rows;
+use super::check::tools::model_policy;
+use super::patterns::observed::{GuardLimits, ModelRule};
+use super::read::amount::{Dollars, Seconds};
+use super::read::format::ExpectTable;
+use super::read::format::tools::{BreakerTable, BulkheadTable, InjectedTable};
+use super::read::names::{NameRule, NamedEntries};
+use super::read::problem::Problems;
+use super::read::shape::{
+    BoundedList, FormatShape, IntegerField, ObjectSchema, Positioned, Requirement, record, words,
+};
+use super::read::tree::{TomlNode, TomlValue};
+use super::read::{ReadContext, UnknownKeys, read_document, suggest_name};
+use super::rows::{Rows, has_tables};
+use super::spec::{OnLimit, SpendingLimits};
+use super::{ScenarioOrigin, name};
+
+record! {
+    /// The rules of a guarded program.
+    struct RulesTable => {
+        /// What the program may use.
+        budget: GuardBudgetTable = table,
+        /// How models are protected, by their names: `openai/gpt-5.1`, `openai/*` or `*`. The first name that fits
+        /// counts.
+        models: NamedEntries<ModelRuleTable, ModelPattern> = default(NamedEntries::default()),
+        /// What has to hold when the program has ended.
+        expect: BoundedList<Positioned<ExpectTable>, 0, 200> = default(BoundedList(Vec::new())),
+    }
+}
+
+record! {
+    /// What a guarded program may use.
+    struct GuardBudgetTable => {
+        /// US dollars, estimated from prices.
+        max_cost_usd: Dollars = optional,
+        /// Tokens of prompts and replies together.
+        max_total_tokens: IntegerField<1, 1_000_000_000> = optional,
+        /// Requests to models; each attempt of a client is one.
+        max_calls: IntegerField<1, 1_000_000_000> = optional,
+        /// Seconds after which calls are refused.
+        max_seconds: Seconds = optional,
+        /// What happens when the next call would exceed max_total_tokens or max_cost_usd.
+        on_limit: LimitRule = default(LimitRule::Refuse),
+    }
+}
+
+/// What happens at a limit of a guarded program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LimitRule {
+    Refuse,
+    Ask,
+}
+
+words! { LimitRule:
+    "refuse" => LimitRule::Refuse, "The call is refused.";
+    "ask" => LimitRule::Ask, "The operator is asked, who may extend the limit by its own size.";
+}
+
+record! {
+    /// How a model is protected.
+    struct ModelRuleTable => {
+        /// Circuit breaker: when calls are refused without an attempt. Default: none.
+        breaker: BreakerTable = optional,
+        /// Bulkhead: how many attempts may run concurrently. Default: any number.
+        bulkhead: BulkheadTable = optional,
+        /// Faults that are injected from the start of the run.
+        faults: BoundedList<Positioned<InjectedTable>, 0, 5> = default(BoundedList(Vec::new())),
+    }
+}
+
+/// The name of models: `*` stands for any text.
+#[derive(Debug, Clone)]
+pub(crate) struct ModelPattern;
+
+impl NameRule for ModelPattern {
+    const PATTERN: &'static str = "^[^\\s]{1,160}$";
+    const WORDS: &'static str = "provider/model, with * for any text";
+    fn fits(text: &str) -> bool {
+        (1..=160).contains(&text.len())
+            && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+    }
+}
+
+/// The rules of a file.
+#[derive(Debug)]
+pub struct Rules {
+    pub limits: GuardLimits,
+    /// The rows of the file; `None`: it has none.
+    pub rows: Option<Rows>,
+}
+
+/// Whether a file has rules, and nothing that a scenario needs.
+pub fn is_rules_file(text: &str) -> bool {
+    has_tables(text, &["budget", "models", "expect"])
+}
+
+/// Reads a file of rules.
+///
+/// # Errors
+/// All its problems. Warnings of valid rules are returned with them.
+pub fn check_rules(text: &str, origin: &ScenarioOrigin) -> Result<(Rules, Problems), Problems> {
+    let suggestion = |_: &str, key: &str, known: &[&str]| suggest_name(key, known.iter().copied());
+    let unknown = UnknownKeys::Refused { suggestion, place_of_top_key: |_, _| None };
+    let mut cx = ReadContext::new(origin.to_string(), text, Vec::new(), unknown);
+    let rules = read(text, origin, &mut cx);
+    let failed = cx.failed();
+    let problems = cx.finish();
+    match rules.filter(|_| !failed) {
+        Some(rules) => Ok((rules, problems)),
+        None => Err(problems),
+    }
+}
+
+fn read(text: &str, origin: &ScenarioOrigin, cx: &mut ReadContext) -> Option<Rules> {
+    let root = read_document(text, cx)?;
+    let file = RulesTable::read(&root, cx)?;
+    let rows = build_rows(&file.expect.0, cx);
+    let models = cx.at_key("models", |cx| {
+        let rules = file.models.entries.iter().filter_map(|entry| {
+            let table = entry.value.as_ref()?;
+            let (policy, faults) = cx.at_key(&entry.name, |cx| {
+                model_policy(table.breaker.as_ref(), table.bulkhead.as_ref(), &table.faults, cx)
+            })?;
+            Some(ModelRule { name: entry.name.clone(), policy: Arc::new(policy), faults })
+        });
+        rules.collect()
+    });
+    let budget = file.budget?;
+    let count = |field: Option<IntegerField<1, 1_000_000_000>>| field.map(|it| u64::from(it.0));
+    let limits = GuardLimits {
+        spending: SpendingLimits {
+            max_total_tokens: count(budget.max_total_tokens),
+            max_cost_usd: budget.max_cost_usd.map(|it| it.0),
+        },
+        on_limit: match budget.on_limit {
+            LimitRule::Refuse => OnLimit::Stop,
+            LimitRule::Ask => OnLimit::Ask,
+        },
+        max_calls: count(budget.max_calls),
+        max_time: budget.max_seconds.map(|it| Duration::from(it.0)),
+        models,
+    };
+    let rows = (!rows.is_empty()).then(|| Rows::of_rules(name(origin).as_str(), origin, rows));
+    Some(Rules { limits, rows })
+}
+
+/// The JSON schema of a file of rules.
+pub fn rules_schema() -> serde_json::Value {
+    RulesTable::schema()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Rules, Vec<String>> {
+        let origin = ScenarioOrigin::File("guard.toml".into());
+        check_rules(text, &origin)
+            .map(|(rules, _)| rules)
+            .map_err(|problems| problems.iter().map(|problem| problems.line(problem)).collect())
+    }
+
+    #[test]
+    fn first_fitting_rule_counts() {
+        let rules = read(
+            "[budget]\nmax_cost_usd = 0.5\nmax_calls = 3\non_limit = \"ask\"\n\n\
+             [models.\"openai/gpt-5.1\"]\nbreaker = { fail_threshold = 2 }\n\n\
+             [models.\"openai/*\"]\nbulkhead = { max_in_flight = 1 }\nfaults = [{ kind = \"latency\", ms = 5 }]\n\n\
+             [[expect]]\nthat = 'calls(\"refund\") == 1'\n",
+        )
+        .expect("rules");
+        let GuardLimits { spending, on_limit, max_calls, models, .. } = rules.limits;
+        assert_eq!(
+            (spending.max_cost_usd, on_limit, max_calls),
+            (Some(0.5), OnLimit::Ask, Some(3))
+        );
+        assert_eq!(rules.rows.map(|rows| rows.expectations().len()), Some(1));
+        let of = |model: &str| models.iter().position(|rule| rule.fits(model));
+        let found = ["openai/gpt-5.1", "openai/gpt-5.1-mini", "anthropic/claude"].map(of);
+        assert_eq!(found, [Some(0), Some(1), None]);
+        let [first, second] = &models[..] else { panic!("{models:?}") };
+        assert_eq!(first.policy.breaker.map(|it| it.fail_threshold), Some(2));
+        assert!(first.policy.bulkhead.is_none() && second.policy.breaker.is_none());
+        assert_eq!(
+            (second.policy.bulkhead.map(|it| it.max_in_flight), second.faults.len()),
+            (Some(1), 1)
+        );
+    }
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        for (name, model, fits) in [
+            ("*", "openai/gpt-5.1", true),
+            ("*/gpt-*", "openai/gpt-5.1", true),
+            ("*/gpt-*-mini", "openai/gpt-5.1", false),
+            ("openai/*5*", "openai/gpt-5.1", true),
+            ("openai/gpt", "openai/gpt-5.1", false),
+            ("a*a", "a", false),
+        ] {
+            let policy = Arc::default();
+            let rule = ModelRule { name: name.to_owned(), policy, faults: Vec::new() };
+            assert_eq!(rule.fits(model), fits, "{name} {model}");
+        }
+    }
+
+    #[test]
+    fn wrong_rules_have_places() {
+        for (text, wanted) in [
+            ("[budget]\nmax_calls = 0\n", "guard.toml:2:"),
+            ("[budget]\nmax_cals = 2\n", "unknown key `max_cals` (did you mean `max_calls`?)"),
+            ("[budget]\non_limit = \"stop\"\n", "guard.toml:2:"),
+            ("[models.\"a b\"]\n", "provider/model"),
+            ("[models.\"*\"]\nbreaker = { size = 3 }\n", "`size` has no effect without a window"),
+            ("[[expect]]\nthat = 'tokns < 3'\n", "did you mean `tokens`?"),
+        ] {
+            let found = read(text).expect_err(text);
+            assert!(found.iter().any(|line| line.contains(wanted)), "{wanted}: {found:?}");
+        }
+        assert!(is_rules_file("[models.\"*\"]\n") && !is_rules_file("title = \"a\"\n[budget]\n"));
+    }
+}
