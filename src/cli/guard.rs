@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::args::{Global, RunFormat};
 use super::exit::Exit;
@@ -15,6 +15,13 @@ use crate::base::refused::Refused;
 use crate::scenario::ScenarioSource;
 use crate::scenario::patterns::observed::GuardLimits;
 use crate::scenario::rules::{Rules, check_rules};
+
+/// What happens to a request that is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UnreadArg {
+    Refuse,
+    Pass,
+}
 
 /// Arguments of `roundtable guard`.
 #[derive(Debug, Clone, Args)]
@@ -34,6 +41,9 @@ pub struct GuardArgs {
     /// Refuse calls after this time
     #[arg(long, value_name = "S")]
     pub max_seconds: Option<u64>,
+    /// What happens under a limit to requests that are not read, so that their cost cannot be counted
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
+    pub unread: UnreadArg,
     /// A file with limits, policies of models, and rows that have to hold; options take precedence
     #[arg(long, value_name = "RULES.toml", conflicts_with = "expect")]
     pub rules: Option<String>,
@@ -103,7 +113,11 @@ impl GuardArgs {
             headers: Vec::new(),
             people: self.people,
             command: self.command,
-            guard: Some(GuardSetup { limits, rows: rows.map(Arc::new) }),
+            guard: Some(GuardSetup {
+                limits,
+                rows: rows.map(Arc::new),
+                passes_unread: self.unread == UnreadArg::Pass,
+            }),
         })
     }
 }

@@ -102,6 +102,8 @@ pub struct GuardSetup {
     pub limits: GuardLimits,
     /// The rows of `--rules`.
     pub rows: Option<Arc<Rows>>,
+    /// Whether requests that are not read pass under a limit.
+    pub passes_unread: bool,
 }
 
 /// Arguments of `roundtable listen`.
@@ -325,13 +327,14 @@ impl Watching {
         let (sender, inputs) = mpsc::channel(QUEUED);
         let mut proxy = None;
         let limits = args.guard.as_ref().map(|guard| &guard.limits);
-        if let Some(limits) = limits {
+        if let Some(guard) = &args.guard {
             let upstreams = Upstreams::of(&get);
             let (upstreams, more) = upstreams.map_err(|why| (why, Exit::Usage))?;
             notes.extend(more);
             environment.extend(upstreams.environment(&address.url()));
             let http = Http::forwarding(ProxyMode::Environment);
-            proxy = Some(ModelProxy::new(upstreams, http, sender.clone(), limits.counts()));
+            let refuses_unread = guard.limits.counts() && !guard.passes_unread;
+            proxy = Some(ModelProxy::new(upstreams, http, sender.clone(), refuses_unread));
         }
         let server = tokio::spawn(serve(listener, address, sender.clone(), proxy));
         let observed = ObservedProgram {

@@ -2,7 +2,6 @@
 //! are protected, and what has to hold at its end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::check::condition::build_rows;
 use super::check::tools::model_policy;
@@ -143,7 +142,7 @@ fn read(text: &str, origin: &ScenarioOrigin, cx: &mut ReadContext) -> Option<Rul
             LimitRule::Ask => OnLimit::Ask,
         },
         max_calls: count(budget.max_calls),
-        max_time: budget.max_seconds.map(|it| Duration::from(it.0)),
+        max_time: budget.max_seconds.map(|it| it.0),
         models,
     };
     let rows = (!rows.is_empty()).then(|| Rows::of_rules(name(origin).as_str(), origin, rows));

@@ -1,4 +1,4 @@
-// Client stacks of npm: `guard_stacks.mjs STACK MODE` prints what the stack got.
+// Client stacks of npm: `guard_stacks.mjs STACK MODE…` prints what the stack got.
 const many = Array.from({ length: 10 }, (_, n) => `number ${n}`);
 
 const stacks = {
@@ -39,5 +39,8 @@ const stacks = {
     },
 };
 
-const [stack, mode] = process.argv.slice(2);
-console.log(await stacks[stack](mode, mode === "failing" ? `fail ${stack} of npm` : "hello"));
+const [stack, ...modes] = process.argv.slice(2);
+for (const mode of modes) {
+    const text = mode === "failing" ? `fail ${stack} of npm` : `hello ${mode}`;
+    console.log(mode, await stacks[stack](mode, text));
+}

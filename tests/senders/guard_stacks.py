@@ -1,4 +1,4 @@
-"""A client stack against a vendor: `guard_stacks.py STACK MODE` prints what the stack got, and `guard_stacks.py vendor`
+"""A client stack against a vendor: `guard_stacks.py STACK MODE…` prints what the stack got, and `guard_stacks.py vendor`
 is the vendor, which writes each request and whether it was answered to $SEEN. Modes: whole, streamed, parallel, failing."""
 import asyncio
 import hashlib
@@ -227,5 +227,6 @@ if sys.argv[1] == "vendor":
     server.daemon_threads = True
     print(server.server_port, flush=True)
     server.serve_forever()
-stack, mode = sys.argv[1:3]
-print(globals()[stack](mode, f"fail {stack}" if mode == "failing" else "hello"))
+stack = sys.argv[1]
+for mode in sys.argv[2:]:
+    print(mode, globals()[stack](mode, f"fail {stack}" if mode == "failing" else f"hello {mode}"))

@@ -171,12 +171,12 @@ pub enum ModelLabel {
 
 impl ModelLabel {
     /// Whether another program plays the run.
-    pub fn is_observed(&self) -> bool {
+    pub(crate) fn is_observed(&self) -> bool {
         matches!(self, Self::Observed { .. })
     }
 
     /// Whether commands can change the run: a program that is only watched plays by itself.
-    pub fn is_steered(&self) -> bool {
+    pub(crate) fn is_steered(&self) -> bool {
         *self != Self::Observed { guarded: false }
     }
 }
