@@ -335,7 +335,7 @@ fn clients_answer_if_allowed() {
         (json!({ "args": { "charge": "ch_2" } }), "the argument `amount_usd` is missing"),
         (json!({ "approve": true, "digest": "0" }), "the digest is not that of q1"),
         (json!({ "question": "q2", "approve": true }), "q2 is not open"),
-        (json!({ "run": "r-0", "approve": true }), "r-0 is no run of this server"),
+        (json!({ "run": "r-x", "approve": true }), "r-x is no run of this server"),
     ] {
         let refusal = client.refusal("answer_question", answer(fields.clone()));
         assert!(refusal.contains(why), "{fields}: {refusal}");
