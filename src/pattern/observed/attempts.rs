@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -202,11 +202,14 @@ async fn pass_or_ask(
     let Some(shown) = shown.map(Arc::new) else {
         return passed.await.map_or(HeldCall::Stopped, |()| HeldCall::Sent(None));
     };
+    // Any field of the request may be changed.
+    let fields = shown.as_object().into_iter().flatten();
+    let fields: Map<String, Value> = fields.map(|(name, _)| (name.clone(), json!({}))).collect();
     let subject = Subject::ToolCall {
         tool: tool.guard.name().clone(),
         args: Arc::clone(&shown),
         definition: Arc::default(),
-        parameters: Arc::new(json!({ "type": "object" })),
+        parameters: Arc::new(json!({ "type": "object", "properties": fields })),
         // What was sent cannot be undone.
         effects: Effects::Irreversible,
     };
