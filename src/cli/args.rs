@@ -104,7 +104,7 @@ pub enum CliCommand {
     /// Start a program and watch what its agents do: LangGraph, OpenAI Agents, CrewAI, Pydantic AI,
     /// OpenTelemetry
     Watch(WatchArgs),
-    /// Start a program whose model calls pass roundtable: every attempt is shown, and limits hold
+    /// Start a program and send its model calls through roundtable, which shows every attempt and keeps limits
     Guard(GuardArgs),
     /// Watch programs that are started elsewhere
     Listen(ListenArgs),

@@ -1,16 +1,16 @@
-//! `roundtable guard` starts a program as `watch` does, and the calls of its models pass here: with their attempts, limits
-//! and faults.
+//! `roundtable guard` starts a program as `watch` does, and leads its model calls through the proxy: with limits, faults
+//! and people who hold calls.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
-use super::args::{Global, RunFormat};
 use super::exit::Exit;
 use super::people::PeopleArg;
 use super::streams::{StreamStyle, print_on_stderr, refuse};
-use super::watch::{GuardSetup, WatchArgs};
+use super::watch::{GuardSetup, ProgramArgs, WatchArgs};
 use crate::base::refused::Refused;
 use crate::scenario::ScenarioSource;
 use crate::scenario::patterns::observed::GuardLimits;
@@ -26,20 +26,19 @@ pub enum UnreadArg {
 /// Arguments of `roundtable guard`.
 #[derive(Debug, Clone, Args)]
 pub struct GuardArgs {
-    /// Name of the run in lists; without it that of the program
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
+    #[command(flatten)]
+    pub program: ProgramArgs,
     /// Refuse calls beyond this cost in US dollars, estimated
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     pub max_cost_usd: Option<f64>,
     /// Refuse calls beyond this number of tokens, of prompts and replies together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub max_total_tokens: Option<u64>,
     /// Refuse calls beyond this number; each attempt of a client is one
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub max_calls: Option<u64>,
     /// Refuse calls after this time
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub max_seconds: Option<u64>,
     /// What happens under a limit to requests that are not read, so that their cost cannot be counted
     #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
@@ -50,22 +49,6 @@ pub struct GuardArgs {
     /// Who answers questions, such as whether to extend a limit [default: nobody; the dashboard asks you]
     #[arg(long, value_enum, value_name = "WHO")]
     pub people: Option<PeopleArg>,
-    /// Leave out the file that makes Python programs report when something starts
-    #[arg(long)]
-    pub no_tap: bool,
-    /// Leave LangSmith's tracer as it is set up
-    #[arg(long)]
-    pub no_langsmith: bool,
-    /// Without the dashboard: the program has this terminal, and a summary follows
-    #[arg(long)]
-    pub headless: bool,
-    /// What is printed on standard output; the program's own output is then on standard error. Headless
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<RunFormat>,
-    /// Check these [[expect]] rows at the end of the program: a file of them, or a scenario. If one fails
-    /// and the program ended with 0, the exit code is 1
-    #[arg(long, value_name = "ROWS.toml")]
-    pub expect: Option<String>,
     /// The program and its arguments
     #[arg(
         value_name = "CMD",
@@ -77,11 +60,6 @@ pub struct GuardArgs {
 }
 
 impl GuardArgs {
-    /// Whether it runs without the dashboard.
-    pub fn is_headless(&self, global: &Global) -> bool {
-        self.headless || self.format.is_some() || !global.can_be_interactive()
-    }
-
     /// The same as arguments of `watch`, with limits; on an error the message has been printed.
     pub fn watch(self) -> Result<WatchArgs, Exit> {
         if matches!(self.people, Some(PeopleArg::Ask | PeopleArg::Script)) {
@@ -103,12 +81,7 @@ impl GuardArgs {
         limits.max_calls = self.max_calls.or(limits.max_calls);
         limits.max_time = self.max_seconds.map(Duration::from_secs).or(limits.max_time);
         Ok(WatchArgs {
-            name: self.name,
-            no_tap: self.no_tap,
-            no_langsmith: self.no_langsmith,
-            headless: self.headless,
-            format: self.format,
-            expect: self.expect,
+            program: self.program,
             messages: Vec::new(),
             headers: Vec::new(),
             people: self.people,
@@ -120,6 +93,12 @@ impl GuardArgs {
             }),
         })
     }
+}
+
+/// An amount above 0: a limit of `NaN` would never be reached.
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount = text.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
+    amount.ok_or_else(|| "give an amount above 0, such as 0.50".to_owned())
 }
 
 /// The rules of a file; on an error the message has been printed.

@@ -124,8 +124,8 @@ impl Needs {
                 log_file: args.detach.detached,
                 ..nothing
             },
-            CliCommand::Watch(args) if !args.is_headless(global) => dashboard,
-            CliCommand::Guard(args) if !args.is_headless(global) => dashboard,
+            CliCommand::Watch(args) if !args.program.is_headless(global) => dashboard,
+            CliCommand::Guard(args) if !args.program.is_headless(global) => dashboard,
             CliCommand::Resume(args) => Self { log_file: args.play.detach.detached, ..plays },
             CliCommand::Fork(args) => Self { log_file: args.play.detach.detached, ..plays },
             // A client shows what its agent or server writes to standard error.

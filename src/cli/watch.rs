@@ -51,9 +51,9 @@ use crate::watch::{ReceiverAddress, TOKEN_HEADER, serve};
 use crate::words::format::count_noun;
 use crate::words::verdict::run_stop_line;
 
-/// Arguments of `roundtable watch`.
+/// How a program is started, by `watch` and `guard`.
 #[derive(Debug, Clone, Args)]
-pub struct WatchArgs {
+pub struct ProgramArgs {
     /// Name of the runs in lists; without it that of the program
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -73,6 +73,20 @@ pub struct WatchArgs {
     /// and the program ended with 0, the exit code is 1
     #[arg(long, value_name = "ROWS.toml")]
     pub expect: Option<String>,
+}
+
+impl ProgramArgs {
+    /// Whether it runs without the dashboard.
+    pub fn is_headless(&self, global: &Global) -> bool {
+        self.headless || self.format.is_some() || !global.can_be_interactive()
+    }
+}
+
+/// Arguments of `roundtable watch`.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    #[command(flatten)]
+    pub program: ProgramArgs,
     /// What an agent at an address (AG-UI) is asked. Give it several times for a conversation
     #[arg(short, long = "message", value_name = "TEXT")]
     pub messages: Vec<String>,
@@ -124,11 +138,6 @@ pub struct ListenArgs {
 }
 
 impl WatchArgs {
-    /// Whether it runs without the dashboard.
-    pub fn is_headless(&self, global: &Global) -> bool {
-        self.headless || self.format.is_some() || !global.can_be_interactive()
-    }
-
     /// Whether an agent at an address is watched, and no program.
     pub fn names_address(&self) -> bool {
         let first = self.command.first().map(String::as_str).unwrap_or_default();
@@ -144,27 +153,27 @@ impl WatchArgs {
     pub fn expected(&self) -> Result<Option<Arc<ExpectedRuns>>, Exit> {
         match self.guard.as_ref().and_then(|guard| guard.rows.clone()) {
             Some(rows) => ExpectedRuns::of_rules(rows).map(Some),
-            None => expected_runs(self.expect.as_deref()),
+            None => expected_runs(self.program.expect.as_deref()),
         }
     }
 
     /// Name of its runs.
     fn run_name(&self) -> String {
-        self.name.clone().unwrap_or_else(|| program_name(&self.command))
+        self.program.name.clone().unwrap_or_else(|| program_name(&self.command))
     }
 
     /// `is_apart`: the dashboard has the terminal, so the program gets its own.
     fn program(&self, is_apart: bool) -> WatchedProgram {
         let errors = streams::stderr_is_terminal();
         // With a format its output is on standard error, too.
-        let output = match self.format {
+        let output = match self.program.format {
             None => streams::stdout_is_terminal(),
             Some(_) => errors,
         };
         WatchedProgram {
             command: self.command.clone(),
-            has_tap: !self.no_tap,
-            has_langsmith: !self.no_langsmith,
+            has_tap: !self.program.no_tap,
+            has_langsmith: !self.program.no_langsmith,
             is_apart,
             on_terminal: [output, errors],
         }
@@ -457,10 +466,10 @@ pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Done {
     let expected = args.expected()?;
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
-    let mut headless = HeadlessRuns::new(args.format, expected, global, theme, &stored);
+    let mut headless = HeadlessRuns::new(args.program.format, expected, global, theme, &stored);
     headless.people = PeopleArg::mode(args.people, true);
     let signals: Arc<OnceLock<ProgramSignals>> = Arc::default();
-    let to_stdout = args.format.is_none();
+    let to_stdout = args.program.format.is_none();
     let sinks: [OutputSink; 2] = [
         Box::new(move |bytes| match to_stdout {
             true => streams::pass_on(bytes),

@@ -38,11 +38,11 @@ pub fn run_args(args: &WatchArgs) -> Result<Option<RunArgs>, Refused> {
         let why = Refused::new(format!("{} is not an address", visible(address)));
         why.because(error).help("give one such as http://127.0.0.1:8000/agent")
     })?;
-    if args.no_tap || args.no_langsmith {
+    if args.program.no_tap || args.program.no_langsmith {
         let why = Refused::new("--no-tap and --no-langsmith are for a program, not for an address");
         return Err(why.help("leave them out"));
     }
-    if args.expect.is_some() {
+    if args.program.expect.is_some() {
         let why = Refused::new("--expect is for a program, not for an address");
         return Err(why.help("check its kept run: roundtable test ROWS.toml --trace last"));
     }
@@ -54,13 +54,13 @@ pub fn run_args(args: &WatchArgs) -> Result<Option<RunArgs>, Refused> {
     if args.messages.iter().any(|text| text.trim().is_empty()) {
         return Err(Refused::new("--message: the text is empty"));
     }
-    let name = args.name.clone().unwrap_or_else(|| host_of(&url));
+    let name = args.program.name.clone().unwrap_or_else(|| host_of(&url));
     let text = scenario_text(address, &name, &args.messages, headers(&args.headers)?)?;
     Ok(Some(RunArgs {
         scenario: format!("{AGENT}.toml"),
         text: Some(text),
-        headless: args.headless,
-        format: args.format,
+        headless: args.program.headless,
+        format: args.program.format,
         live: true,
         // Who types the address allows it.
         trust: true,
@@ -88,9 +88,9 @@ fn reread(args: &WatchArgs) -> Result<WatchArgs, Refused> {
         match &*option {
             "-m" | "--message" => args.messages.push(value()?),
             "--header" => args.headers.push(value()?),
-            "--name" => args.name = Some(value()?),
-            "--headless" => args.headless = true,
-            "--format" => args.format = Some(parsed("--format", &value()?)?),
+            "--name" => args.program.name = Some(value()?),
+            "--headless" => args.program.headless = true,
+            "--format" => args.program.format = Some(parsed("--format", &value()?)?),
             "--people" => args.people = Some(parsed("--people", &value()?)?),
             _ => {
                 let why = Refused::new(format!("{} does not belong to an address", visible(&word)));

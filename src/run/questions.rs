@@ -701,7 +701,9 @@ impl Questions {
 
 /// Whether an approval of this may be remembered for the run.
 pub fn is_rememberable(subject: &Subject) -> bool {
-    matches!(subject, Subject::ToolCall { effects, .. } if *effects != Effects::Irreversible)
+    // A call without a definition, such as a held one, is a call of its own.
+    matches!(subject, Subject::ToolCall { effects, definition, .. }
+        if *effects != Effects::Irreversible && !definition.is_empty())
 }
 
 /// The fixed answer of a file to a question: one of its choices, or a text, which an agent reads whatever

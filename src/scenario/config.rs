@@ -19,10 +19,10 @@ use super::read::shape::{
     FormatShape, FreeTable, IntegerField, NonBlankString, ObjectSchema, Positioned, Requirement,
     StringField, join_doc_lines, record, words,
 };
-use super::read::tree::{
-    MAX_TABLES, TextSpan, TomlNode, TomlTable, TomlValue, report_syntax_errors,
+use super::read::tree::{TomlNode, TomlValue};
+use super::read::{
+    ReadContext, UnknownKey, UnknownKeys, closest_name, read_document, suggest_name,
 };
-use super::read::{ReadContext, UnknownKey, UnknownKeys, closest_name, suggest_name, tree};
 use super::spec::{JsonMode, Price, Tuning};
 use super::telemetry::{TelemetryDefaults, TelemetryTable};
 use super::tools::mcp::{McpServerSpec, McpTable, ServerName, build_server};
@@ -264,21 +264,7 @@ pub fn check_config(name: &str, text: &str) -> CheckedConfig {
 }
 
 fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
-    let document = match tree::parse(text) {
-        Ok((document, errors)) if errors.is_empty() => document,
-        Ok((_, errors)) => {
-            report_syntax_errors(text, &errors, cx);
-            return None;
-        }
-        Err(at) => {
-            let help = format!("at most {MAX_TABLES}");
-            cx.error(TextSpan::new(0, at..at + 1), "the file has too many tables", help);
-            return None;
-        }
-    };
-    let at = TextSpan::new(0, 0..0);
-    let root =
-        TomlNode { at, value: TomlValue::Table(TomlTable::from_toml(document.get_ref(), 0)) };
+    let root = read_document(text, cx)?;
     let file = ConfigTable::read(&root, cx)?;
     // A table with an error does not hide those of the others.
     let model = file.model.map(|model| cx.at_key("model", |cx| defaults(model, cx)));

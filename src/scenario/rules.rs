@@ -183,7 +183,8 @@ mod tests {
         let of = |model: &str| models.iter().position(|rule| rule.fits(model));
         let found = ["openai/gpt-5.1", "openai/gpt-5.1-mini", "anthropic/claude"].map(of);
         assert_eq!(found, [Some(0), Some(1), None]);
-        let [first, second] = &models[..] else { panic!("{models:?}") };
+        assert_eq!(models.len(), 2);
+        let (first, second) = (&models[0], &models[1]);
         assert_eq!(first.policy.breaker.map(|it| it.fail_threshold), Some(2));
         assert!(first.policy.bulkhead.is_none() && second.policy.breaker.is_none());
         assert_eq!(

@@ -53,8 +53,11 @@ const MAX_HELD: usize = 128 << 20;
 /// Most bodies that are decompressed and read at the same time.
 const MAX_READING: usize = 2;
 
-/// Timeout of the head of a request.
+/// Timeout of the head of a request, also of the next one on a connection.
 const HEAD: Duration = Duration::from_secs(10);
+
+/// The same where requests to models pass: a client that keeps its connection expects it to stay open.
+const IDLE: Duration = Duration::from_secs(3_600);
 
 /// Timeout of the body of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -165,12 +168,13 @@ async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream, slot: Conn
         receiver.missing(why.to_owned()).await;
         return;
     }
+    let head = if receiver.proxy.is_some() { IDLE } else { HEAD };
     let service = service_fn(move |request| {
         let (receiver, slot) = (Arc::clone(&receiver), slot.clone());
         async move { Ok::<_, Infallible>(receiver.answer(request, &slot).await) }
     });
     let mut server = hyper::server::conn::http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(64 << 10);
+    server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(64 << 10);
     if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!("a connection ended: {error}");
     }

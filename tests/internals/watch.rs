@@ -18,11 +18,14 @@ use crate::log::event::{Event, EventKind, Seq, SpanId, World};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole, TextStream};
 use crate::log::world::agents::{HopRow, LineKind, TranscriptLine};
 use crate::log::world::observed::{CallTotals, Observed, ObservedSpan};
+use crate::net::{Http, ProxyMode};
 use crate::pattern::observed::PriceOf;
-use crate::scenario::patterns::observed::ObservedProgram;
+use crate::scenario::patterns::observed::{GuardLimits, ObservedProgram};
 use crate::scenario::spec::Price;
 use crate::watch::child::{OutputSink, RunningProgram, WatchedProgram};
 use crate::watch::hub::{Hub, HubInput, HubReport};
+use crate::watch::proxy::ModelProxy;
+use crate::watch::proxy::variables::Upstreams;
 use crate::watch::{Protocol, ReceiverAddress, SpanMessage, TraceMessage, serve};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -39,6 +42,10 @@ fn prices() -> PriceOf {
 type Runs = Arc<Mutex<Vec<RunHandle>>>;
 
 fn hub(command: &[&str]) -> (Hub, Runs) {
+    hub_of(command, None)
+}
+
+fn hub_of(command: &[&str], guard: Option<GuardLimits>) -> (Hub, Runs) {
     let (engine, runs) = (Engine::new(EngineSettings::default()), Runs::default());
     let started = Arc::clone(&runs);
     let start = move |scenario| {
@@ -47,7 +54,7 @@ fn hub(command: &[&str]) -> (Hub, Runs) {
         Some(run)
     };
     let command = command.iter().map(|part| (*part).to_owned()).collect();
-    let program = ObservedProgram { name: "desk".to_owned(), command, guard: None };
+    let program = ObservedProgram { name: "desk".to_owned(), command, guard };
     (Hub::new(program, prices(), Box::new(start)), runs)
 }
 
@@ -75,14 +82,32 @@ impl Watched {
 
     /// A receiver that takes itself to be at this address. It is on this machine all the same.
     async fn start_at(ip: Ipv4Addr) -> Self {
-        let (mut hub, runs) = hub(&["desk"]);
+        Self::start_as(ip, hub(&["desk"]), |_| None).await
+    }
+
+    /// One whose model proxy sends requests for OpenAI to this address.
+    async fn guarded(upstream: &str) -> Self {
+        let get = |name: &str| (name == "OPENAI_BASE_URL").then(|| upstream.into());
+        let (upstreams, _) = Upstreams::of(&get).expect("an address");
+        let http = Http::forwarding(ProxyMode::Direct);
+        let hub = hub_of(&["desk"], Some(GuardLimits::default()));
+        let proxy = |sender| Some(ModelProxy::new(upstreams, http, sender, false));
+        Self::start_as(Ipv4Addr::LOCALHOST, hub, proxy).await
+    }
+
+    async fn start_as(
+        ip: Ipv4Addr,
+        (mut hub, runs): (Hub, Runs),
+        proxy: impl FnOnce(mpsc::Sender<HubInput>) -> Option<ModelProxy>,
+    ) -> Self {
         hub.wait_for_trace().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let reached = listener.local_addr().expect("an address");
         let addr = SocketAddr::from((ip, reached.port()));
         let address = ReceiverAddress { addr, token: "secret".to_owned() };
         let (sender, inputs) = mpsc::channel(64);
-        let server = tokio::spawn(serve(listener, address.clone(), sender.clone(), None));
+        let proxy = proxy(sender.clone());
+        let server = tokio::spawn(serve(listener, address.clone(), sender.clone(), proxy));
         Self { address, reached, sender, hub: tokio::spawn(hub.run(inputs)), runs, server }
     }
 
@@ -788,4 +813,28 @@ async fn unsent_lines_reach_next_run() {
     assert!(events.iter().any(warned), "{events:?}");
     let world = World::from_events(events.iter().map(|event| &**event));
     assert!(says(&world, "a line"), "{:?}", transcript(&world));
+}
+
+/// A client that keeps its connection finds it open after minutes.
+#[tokio::test]
+async fn guarded_connections_stay_open() {
+    let watched = Watched::guarded("http://127.0.0.1:1/v1").await;
+    let mut stream = TcpStream::connect(watched.reached).await.expect("connected");
+    let request = format!(
+        "GET /secret/OPENAI_BASE_URL/models HTTP/1.1\r\nHost: {}\r\n\r\n",
+        watched.address.addr
+    );
+    for _ in 0..2 {
+        stream.write_all(request.as_bytes()).await.expect("it is open");
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"}}") {
+            let read = timeout(PATIENCE, stream.read_buf(&mut answer)).await;
+            assert_ne!(read.expect("in time").expect("read"), 0, "it is closed");
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 502"), "{}", String::from_utf8_lossy(&answer));
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(600)).await;
+        tokio::time::resume();
+        tokio::task::yield_now().await;
+    }
 }

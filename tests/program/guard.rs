@@ -279,7 +279,10 @@ for fault in range(2):
         ctl(&["fault", "openai/gpt-5.1", fault]);
         running.until("fault.injected");
         press_enter(&mut stdin);
-        assert_eq!(running.until("attempt.failed")["class"], class);
+        let failed = running.until("attempt.failed");
+        assert_eq!(failed["class"], class);
+        // A fault does not hide what the reply has cost.
+        assert!(failed["usage"]["prompt_tokens"].as_u64() > Some(0), "{failed}");
         ctl(&["fault", "openai/gpt-5.1", fault, "--remove"]);
     }
     let (status, _, said) = running.end();
@@ -311,6 +314,8 @@ print(guarded.send('zipped')[0]['status'])
     let log = vendor.log();
     let failed = of_kind(&log, "attempt.failed");
     assert_eq!((failed.len(), &failed[1]["class"]), (2, &json!("cancelled")), "{failed:?}");
+    // The vendor has had the prompt, so it counts.
+    assert!(failed[1]["usage"]["prompt_tokens"].as_u64() > Some(10), "{failed:?}");
     // The second one is a retry of the first.
     assert_eq!(of_kind(&log, "call.started").len(), 2);
 }
@@ -510,5 +515,106 @@ fn stacks_of_npm_pass_unchanged() {
         ("agents", &["whole"]),
     ] {
         compare(&vendor, &[&command[..], &[stack], modes].concat(), 0);
+    }
+}
+
+/// A request inside the span of a framework counts once: told by the header of the tap, or by the reply where a span is
+/// reported later.
+#[test]
+fn joined_calls_count_once() {
+    let vendor = Vendor::start();
+    let script = "
+import guarded, json, os, time, urllib.request
+
+def span(id, parent, name, **attributes):
+    now = time.time_ns()
+    return {'traceId': '0af7651916cd43dd8448eb211c80319c', 'spanId': id, 'parentSpanId': parent, 'name': name,
+            'startTimeUnixNano': str(now - 10 ** 9), 'endTimeUnixNano': str(now),
+            'attributes': [{'key': key.replace('__', '.'), 'value': {'stringValue': value} if isinstance(value, str) else {'intValue': str(value)}}
+                           for key, value in attributes.items()]}
+
+def chat(id, said):
+    return span(id, '00000000000000a1', 'chat', gen_ai__operation__name='chat', gen_ai__request__model='gpt-5.1', output__value=said,
+                gen_ai__usage__input_tokens=10, gen_ai__usage__output_tokens=5)
+
+guarded.send('zipped', headers={'x-roundtable-span': '00000000000000a2'})
+guarded.send('streamed')
+spans = [span('00000000000000a1', '', 'desk', gen_ai__operation__name='invoke_agent', gen_ai__agent__name='desk'),
+         chat('00000000000000a2', 'zipped'), chat('00000000000000a3', 'Done.')]
+body = json.dumps({'resourceSpans': [{'scopeSpans': [{'spans': spans}]}]}).encode()
+url = os.environ['OTEL_EXPORTER_OTLP_ENDPOINT'] + '/v1/traces'
+request = urllib.request.Request(url, body, {'Content-Type': 'application/json'})
+urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request).read()
+";
+    let ended = vendor.guard(&[], &["python3", "-c", script]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let shown = vendor.home.run(&["show", "last"]).json();
+    let models = &shown["model_calls"];
+    assert_eq!(models.as_array().map(Vec::len), Some(1), "{models}");
+    let counted = ["calls", "tokens_in", "tokens_out"].map(|name| models[0][name].as_u64());
+    assert_eq!(counted, [Some(2), Some(20), Some(10)], "{models}");
+    let usage = &shown["usage"];
+    // The turn of the agent is a call, too.
+    let counted = ["calls", "attempts", "prompt_tokens"].map(|name| usage[name].as_u64());
+    assert_eq!(counted, [Some(3), Some(2), Some(20)], "{usage}");
+    let log = vendor.log();
+    let opened = of_kind(&log, "span.opened");
+    let span_of = |id: &str| &opened.iter().find(|line| line["id"] == id).expect(id)["span"];
+    let parents: Vec<&Value> = ["request 1", "request 2"]
+        .map(|id| &opened.iter().rfind(|line| line["id"] == id).expect(id)["parent"])
+        .into();
+    assert_eq!(parents, [span_of("00000000000000a2"), span_of("00000000000000a3")]);
+    // The span of the framework shows the call, so the tree has no row for the request.
+    let picture = vendor.home.run(&["picture", "last", "--text"]).out;
+    assert_eq!(picture.matches("chat gpt-5.1").count(), 2, "{picture}");
+}
+
+/// Without spans, the calls that continue a conversation are below its first one.
+#[test]
+fn conversations_are_one_tree() {
+    let vendor = Vendor::start();
+    let script = "
+import guarded
+messages = [{'role': 'user', 'content': 'first'}]
+for nth in range(3):
+    guarded.send('zipped', body={'model': 'gpt-5.1', 'messages': messages})
+    messages += [{'role': 'assistant', 'content': 'zipped'}, {'role': 'user', 'content': f'then {nth}'}]
+guarded.send('zipped', body={'model': 'gpt-5.1', 'messages': [{'role': 'user', 'content': 'another'}]})
+";
+    let ended = vendor.guard(&[], &["python3", "-c", script]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let log = vendor.log();
+    let opened = of_kind(&log, "span.opened");
+    let parents: Vec<&Value> = opened.iter().map(|line| &line["parent"]).collect();
+    let first = &opened[0]["span"];
+    assert_eq!(parents, [&json!(0), first, first, &json!(0)]);
+}
+
+/// What a limit refuses must not be retried; what a fault or the network breaks may be.
+#[test]
+fn only_final_refusals_forbid_retries() {
+    let vendor = Vendor::start();
+    let rules =
+        "[models.\"openai/*\"]\nfaults = [{ kind = \"errors\", percent = 100, status = 529 }]\n";
+    vendor.home.write("guard.toml", rules);
+    let script = "
+import guarded, json
+about, content = guarded.send('zipped')
+print(about['status'], dict(about['headers']).get('x-should-retry'), json.loads(content)['error']['message'])
+";
+    let program = ["python3", "-c", script];
+    let faulty = vendor.guard(&["--rules", "guard.toml"], &program);
+    assert_eq!(faulty.out, "529 None roundtable: HTTP 529 (injected)\n", "{faulty:?}");
+    let limited = vendor.guard(&["--max-total-tokens", "1"], &program);
+    assert!(limited.out.starts_with("402 false roundtable: "), "{limited:?}");
+    let mut nowhere = vendor.home.command(&[&["guard", "--"][..], &program].concat());
+    nowhere.current_dir(vendor.home.path()).env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1");
+    let nowhere = crate::support::binary::end(&mut nowhere);
+    assert!(
+        nowhere.out.starts_with("502 None roundtable: no connection to 127.0.0.1:1"),
+        "{nowhere:?}"
+    );
+    for wrong in [["--max-cost-usd", "NaN"], ["--max-cost-usd", "-1"], ["--max-calls", "0"]] {
+        assert_eq!(vendor.guard(&wrong, &["true"]).code, Some(2), "{wrong:?}");
     }
 }

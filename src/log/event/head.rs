@@ -163,7 +163,7 @@ pub enum ModelLabel {
     },
     /// Models of another program.
     Observed {
-        /// Whether their calls pass here; otherwise the program is only watched.
+        /// Whether their calls go through the proxy; otherwise the program is only watched.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         guarded: bool,
     },

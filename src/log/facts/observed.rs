@@ -260,7 +260,7 @@ pub struct SpanAbout {
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until_us: Option<u64>,
-    /// Whether it is a request that passed here: its call has the attempts, and counts its tokens.
+    /// Whether it is a request that went through the proxy: its call has the attempts and counts the tokens.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub guarded: bool,
 }

@@ -21,7 +21,7 @@ use crate::gateway::breaker::AttemptVerdict;
 use crate::gateway::{GuardRefusal, GuardedTool};
 use crate::log::event::{
     Answer, AttemptFailed, Boundary, BudgetReached, EventKind, FailureClass, Reply, SpanId,
-    StopReason, Subject,
+    StopReason, Subject, Usage,
 };
 use crate::run::RunContext;
 use crate::run::questions::Question;
@@ -69,7 +69,7 @@ async fn attempt_call(
     request: GuardedRequest,
 ) -> AttemptEnd {
     let (guard, number) = (&tool.guard, begun.number);
-    let GuardedRequest { about, body, mut decided } = request;
+    let GuardedRequest { about, body: for_people, mut decided } = request;
     let refuse = |reason: StopReason, retry_in: Option<Duration>| {
         let (attempt, retry_in_ms) = (number, retry_in.map(millis));
         let published = reason.clone();
@@ -79,22 +79,20 @@ async fn attempt_call(
     let _branch = cx.control.branch();
     let body = tokio::select! {
         biased;
-        held = pass_or_ask(cx, begun, (tool, call), &body) => match held {
+        held = pass_or_ask(cx, begun, (tool, call), &for_people) => match held {
             HeldCall::Sent(body) => body,
             HeldCall::Refused(why) => {
-                let text = format!("roundtable: {why}");
-                let refusal = RequestRefusal { status: 402, text, retry_after: None };
-                let _ = decided.send(Decision::Refuse(refusal));
+                let _ = decided.send(Decision::Refuse(RequestRefusal::final_one(402, &why)));
                 return refuse(StopReason::ApprovalDenied(guard.name().clone()), None);
             }
             HeldCall::Stopped => return not_sent(cx, call, number),
         },
         () = decided.closed() => return not_sent(cx, call, number),
     };
+    // It keeps the bytes of the request.
+    drop(for_people);
     if let Some((reason, text)) = &begun.reached {
-        let text = format!("roundtable: {text}");
-        let _ =
-            decided.send(Decision::Refuse(RequestRefusal { status: 402, text, retry_after: None }));
+        let _ = decided.send(Decision::Refuse(RequestRefusal::final_one(402, text)));
         return refuse(reason.clone(), None);
     }
     let reserved = tokio::select! {
@@ -105,9 +103,7 @@ async fn attempt_call(
     let reserved = match reserved {
         Ok(reserved) => reserved,
         Err((reason, text)) => {
-            let text = format!("roundtable: {text}");
-            let refusal = RequestRefusal { status: 402, text, retry_after: None };
-            let _ = decided.send(Decision::Refuse(refusal));
+            let _ = decided.send(Decision::Refuse(RequestRefusal::final_one(402, &text)));
             return refuse(reason, None);
         }
     };
@@ -125,9 +121,8 @@ async fn attempt_call(
         Ok(permit) => permit,
         Err(refusal) => {
             let retry_after = refusal.retry_in();
-            let text = refusal_text(guard.name(), refusal);
-            let _ =
-                decided.send(Decision::Refuse(RequestRefusal { status: 503, text, retry_after }));
+            let why = RequestRefusal::final_one(503, &refusal_text(guard.name(), refusal));
+            let _ = decided.send(Decision::Refuse(RequestRefusal { retry_after, ..why }));
             return refuse(refusal.stop_reason(guard.name()), retry_after);
         }
     };
@@ -149,14 +144,18 @@ async fn attempt_call(
             let _ = decided.send(Decision::Send(AttemptReporter { live, body, fault, ended }));
             match end.await {
                 Ok(AttemptResult::Model(result)) => result.map(|reply| *reply),
-                Ok(AttemptResult::Unread { .. }) | Err(_) => Err(gone()),
+                // The vendor has the request: its prompt counts.
+                Ok(AttemptResult::Unread { .. }) | Err(_) => {
+                    let usage = Some(Usage::new(about.estimate.prompt_tokens, 0));
+                    Err(Box::new(AttemptFailed { usage, ..*gone() }))
+                }
             }
         }
         Err(failed) => {
             let status = failed.status.unwrap_or(503);
-            let text = format!("roundtable: {}", failed.text);
-            let _ =
-                decided.send(Decision::Refuse(RequestRefusal { status, text, retry_after: None }));
+            // How the client copes is what the fault shows.
+            let why = RequestRefusal::final_one(status, &failed.text);
+            let _ = decided.send(Decision::Refuse(RequestRefusal { may_retry: true, ..why }));
             Err(failed)
         }
     };
@@ -210,8 +209,7 @@ async fn pass_or_ask(
         args: Arc::clone(&shown),
         definition: Arc::default(),
         parameters: Arc::new(json!({ "type": "object", "properties": fields })),
-        // What was sent cannot be undone.
-        effects: Effects::Irreversible,
+        effects: Effects::Write,
     };
     let question = Question {
         span: call,
@@ -293,10 +291,10 @@ fn not_sent(cx: &RunContext, call: SpanId, attempt: u32) -> AttemptEnd {
 fn refusal_text(tool: &ToolName, refusal: GuardRefusal) -> String {
     match refusal {
         GuardRefusal::CircuitOpen { .. } => {
-            format!("roundtable: the breaker of {tool} is open, so no call is sent")
+            format!("the breaker of {tool} is open, so no call is sent")
         }
         GuardRefusal::BulkheadFull => {
-            format!("roundtable: too many calls of {tool} are in flight, and the queue is full")
+            format!("too many calls of {tool} are in flight, and the queue is full")
         }
     }
 }

@@ -55,7 +55,7 @@ fn question(value: &Value) -> Option<&str> {
 }
 
 /// The digest of the first messages of a conversation.
-type Beginning = [u8; 32];
+pub(super) type Beginning = [u8; 32];
 
 /// The conversations of a run.
 #[derive(Default)]
@@ -95,33 +95,25 @@ impl LeftOut {
 }
 
 impl Conversations {
-    /// The earlier call whose whole prompt is the beginning of this one, which has more.
-    pub(super) fn continued_by(&self, messages: &[ChatMessage]) -> Option<SpanId> {
-        let mut last = Beginning::default();
-        let mut found = None;
-        for (message, count) in messages.iter().zip(1..messages.len()) {
-            last = beginning(last, message);
-            let Some((call, _)) = self.known.get(&last) else { break };
-            let is_all = |of: &StartedCall| of.all == (last, u32::try_from(count).unwrap_or(0));
-            if self.calls.get(call).is_some_and(is_all) {
-                found = Some(*call);
-            }
-        }
-        found
+    /// The earlier call that a prompt continues: its whole prompt is the beginning of this one.
+    pub(super) fn continued_by(&self, beginnings: &[Beginning]) -> Option<SpanId> {
+        let (_, shorter) = beginnings.split_last()?;
+        shorter.iter().enumerate().rev().find_map(|(nth, digest)| {
+            let (call, _) = self.known.get(digest)?;
+            let (of_call, count) = self.calls.get(call)?.all;
+            (of_call == *digest && count as usize == nth + 1).then_some(*call)
+        })
     }
 
-    /// Starts a call with the part of its prompt that no earlier call has. `open` writes it to the log.
+    /// Starts a call with the part of its prompt that no earlier call has. `digests`: those of its messages; `open`
+    /// writes it to the log.
     pub(super) fn start(
         &mut self,
         call: &ReportedCall,
+        digests: Vec<Beginning>,
         open: impl FnOnce(Prompt) -> SpanId,
     ) -> (SpanId, LeftOut) {
-        let mut last = Beginning::default();
-        let mut digests = Vec::with_capacity(call.messages.len());
-        for message in &call.messages {
-            last = beginning(last, message);
-            digests.push(last);
-        }
+        let last = digests.last().copied().unwrap_or_default();
         let mut longest = digests.iter().enumerate().rev();
         let shared = longest.find_map(|(nth, digest)| Some((nth + 1, *self.known.get(digest)?)));
         let count = shared.map_or(0, |(count, _)| count);
@@ -169,6 +161,15 @@ impl Conversations {
         }
         (kept, left_out)
     }
+}
+
+/// The digests of the beginnings of a conversation, the shortest first.
+pub(super) fn beginnings(messages: &[ChatMessage]) -> Vec<Beginning> {
+    let next = |last: &mut Beginning, message| {
+        *last = beginning(*last, message);
+        Some(*last)
+    };
+    messages.iter().scan(Beginning::default(), next).collect()
 }
 
 /// The digest of some messages and the next one.
@@ -261,7 +262,7 @@ mod tests {
                 messages.extend(new.into_iter().map(message));
                 let call = ReportedCall { messages: messages.clone(), ..ReportedCall::default() };
                 let id = SpanId(stored.len() as u32);
-                conversations.start(&call, |prompt| {
+                conversations.start(&call, beginnings(&call.messages), |prompt| {
                     stored.push((prompt, None));
                     id
                 });

@@ -1,5 +1,5 @@
-//! The requests of a guarded program to its models. A request is an attempt of a call: if a client tries again, that is
-//! the next attempt of the same call.
+//! The requests of a guarded program to its models. A request is an attempt of a call. A client's retry is the next
+//! attempt of the same call.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::conversations::{Beginning, beginnings};
 use super::{MAX_SPANS, ObservedRun, ReportedCall};
 use crate::base::name::ToolName;
 use crate::base::time::millis;
@@ -79,6 +80,16 @@ pub struct RequestRefusal {
     /// One sentence for the person who reads the program's error.
     pub text: String,
     pub retry_after: Option<Duration>,
+    /// Whether the client may retry: not where a limit or a person refuses.
+    pub may_retry: bool,
+}
+
+impl RequestRefusal {
+    /// A refusal that a retry does not change.
+    pub fn final_one(status: u16, why: &str) -> Self {
+        let text = format!("roundtable: {why}");
+        Self { status, text, retry_after: None, may_retry: false }
+    }
 }
 
 /// Tells the run how an attempt ends. If it is dropped before, the client has gone.
@@ -125,7 +136,7 @@ pub(super) struct GuardedCall {
     call: Option<SpanId>,
     digest: [u8; 32],
     attempts: u32,
-    /// Those that have not ended. The end of one whose client has gone may come after the next one.
+    /// The number of attempts in flight. A client can start the next attempt before the end of the last one is known.
     in_flight: u32,
     /// When its last attempt failed, and how.
     failed: Option<(Instant, Box<AttemptFailed>)>,
@@ -197,23 +208,21 @@ const MAX_ALONE: usize = 1_000;
 const APART_US: u64 = 100_000;
 
 impl GuardedCalls {
-    /// The call that a request tries again: one that has failed; if the client says that it tries again, also one whose
-    /// attempt has not ended yet.
+    /// The call that a request retries. If the client says that it retries, the last attempt can still be in flight here.
     fn retried_by(&mut self, about: &RequestAbout) -> Option<&mut GuardedCall> {
-        let same = |call: &&mut GuardedCall| call.digest == about.digest && call.call.is_some();
-        let is_in_flight = self.open.iter_mut().filter(same).any(|call| call.in_flight > 0);
-        match about.retry {
-            Some(0) => None,
-            None if is_in_flight => None,
-            None => self.open.iter_mut().rev().filter(same).find(|call| call.failed.is_some()),
-            Some(_) if self.open.iter_mut().filter(same).any(|call| call.failed.is_some()) => {
-                self.open.iter_mut().rev().filter(same).find(|call| call.failed.is_some())
-            }
-            Some(_) => self.open.iter_mut().rev().find(same),
+        let same = |call: &GuardedCall| call.digest == about.digest && call.call.is_some();
+        let mut calls = self.open.iter();
+        let is_in_flight = calls.any(|call| same(call) && call.in_flight > 0);
+        if about.retry == Some(0) || about.retry.is_none() && is_in_flight {
+            return None;
         }
+        let has_failed = |call: &GuardedCall| same(call) && call.failed.is_some();
+        let failed = self.open.iter().rposition(has_failed);
+        let at = failed.or_else(|| self.open.iter().rposition(same))?;
+        self.open.get_mut(at)
     }
 
-    /// When the next failed call ends because nobody has tried again.
+    /// When the next failed call ends because its client has not retried.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.open.iter().filter_map(|call| Some(call.failed.as_ref()?.0 + RETRIED)).min()
     }
@@ -255,8 +264,9 @@ impl ObservedRun<'_> {
                 reached,
             };
         }
-        let (span, place) = self.open_request(about);
-        let call = name.map(|tool| self.start_guarded(place, span, tool, about));
+        let digests = beginnings(&about.call.messages);
+        let (span, place) = self.open_request(about, &digests);
+        let call = name.map(|tool| self.start_guarded((span, place), tool, about, digests));
         if let Some(call) = call.filter(|_| about.span.is_empty()) {
             let first = self.spans.get(place).and_then(|known| known.parent).unwrap_or(place);
             if self.guarded.first_of.len() < MAX_SPANS {
@@ -301,7 +311,7 @@ impl ObservedRun<'_> {
         Some((StopReason::MaxSeconds, text))
     }
 
-    fn open_request(&mut self, about: &RequestAbout) -> (SpanId, usize) {
+    fn open_request(&mut self, about: &RequestAbout, digests: &[Beginning]) -> (SpanId, usize) {
         self.requests += 1;
         let text = |text: &Arc<str>| Some(Arc::clone(text)).filter(|it| !it.is_empty());
         let (name, role) = match &about.unread {
@@ -322,8 +332,8 @@ impl ObservedRun<'_> {
         };
         self.see(about.span.is_empty(), &of_program);
         let of_program_span = self.parent_of(&about.span, &of_program);
-        // Without spans a conversation is what belongs together.
-        let first = self.conversations.continued_by(&about.call.messages);
+        // Without spans, the calls of one conversation belong together.
+        let first = self.conversations.continued_by(digests);
         let parent = of_program_span.or_else(|| {
             self.guarded.first_of.get(&first?).copied().filter(|_| about.span.is_empty())
         });
@@ -345,13 +355,13 @@ impl ObservedRun<'_> {
 
     fn start_guarded(
         &mut self,
-        place: usize,
-        parent: SpanId,
+        (parent, place): (SpanId, usize),
         tool: ToolName,
         about: &RequestAbout,
+        digests: Vec<Beginning>,
     ) -> SpanId {
         let model = Some(tool.as_str().into());
-        let (id, left_out) = self.conversations.start(&about.call, |prompt| {
+        let (id, left_out) = self.conversations.start(&about.call, digests, |prompt| {
             let (args, purpose) = (None, Purpose::Guarded);
             self.cx.open_span(EventKind::CallStarted(Box::new(CallStarted {
                 parent,
@@ -416,9 +426,9 @@ impl ObservedRun<'_> {
         };
         known.in_flight = known.in_flight.saturating_sub(1);
         match how {
-            // The client tries again already.
+            // The client retries already.
             AttemptEnd::Failed(_) if known.in_flight > 0 => {}
-            AttemptEnd::Failed(failed) if may_be_retried(&failed) => {
+            AttemptEnd::Failed(failed) if known.call.is_some() && may_be_retried(&failed) => {
                 known.failed = Some((Instant::now(), failed));
             }
             how => {
@@ -464,7 +474,7 @@ impl ObservedRun<'_> {
         self.cx.publish(id, ObservedFact::Opened { parent, at_end, about });
     }
 
-    /// Ends failed calls that nobody has tried again; `all`: those of a program that has ended, too.
+    /// Ends failed calls that their clients have not retried; `all`: every call, since the program has ended.
     pub(super) fn end_failed_calls(&mut self, all: bool) {
         let now = Instant::now();
         let is_over = |call: &GuardedCall| match &call.failed {

@@ -189,7 +189,7 @@ struct KnownSpan {
     counted: Counted,
     /// What is counted at spans inside this one.
     inside: Counted,
-    /// Whether a request that passed here was sent in it: its call is that of the request.
+    /// Whether a request that went through the proxy was sent in it: its call is that of the request.
     has_request: bool,
     /// The latest start of a child, and the latest end of an interrupted child, in microseconds.
     child_began_us: u64,
@@ -443,7 +443,8 @@ impl<'a> ObservedRun<'a> {
             return None;
         }
         if known.call.is_none() && !call.is_empty() {
-            let (id, left_out) = self.conversations.start(call, |prompt| {
+            let digests = conversations::beginnings(&call.messages);
+            let (id, left_out) = self.conversations.start(call, digests, |prompt| {
                 self.cx.open_span(EventKind::CallStarted(Box::new(CallStarted {
                     parent,
                     tool: ToolName::from("llm"),

@@ -542,7 +542,7 @@ pub(crate) fn llm(
     Some((policy, unset, faults?))
 }
 
-/// The policy for a model of a guarded program, whose client makes the attempts, and the injected faults.
+/// The policy and the injected faults of a model of a guarded program. It has one attempt: the client retries.
 pub(crate) fn model_policy(
     breaker: Option<&BreakerTable>,
     bulkhead: Option<&BulkheadTable>,

@@ -262,7 +262,7 @@ pub trait Spec: Debug + Send + Sync {
         false
     }
 
-    /// Whether the calls of the models of that program pass here.
+    /// Whether the model calls of that program go through the proxy.
     fn is_guarded(&self) -> bool {
         false
     }

@@ -64,7 +64,7 @@ pub(crate) fn refused_run(state: &AppState, action: Action) -> Option<&RunId> {
     }
 }
 
-/// Whether the calls of another program pass here.
+/// Whether the model calls of another program go through the proxy.
 fn is_guarded(page: &RunPage) -> bool {
     let world = page.world();
     let is_steered = || world.head.as_ref().is_some_and(|head| head.model.is_steered());

@@ -207,7 +207,7 @@ fn run_items(page: &RunPage, now: Duration) -> StyledText {
             ModelLabel::Scripted => "scripted".to_owned(),
             ModelLabel::Observed { guarded: false } => "of the program that is watched".to_owned(),
             ModelLabel::Observed { guarded: true } => {
-                "of the program; their calls pass here".to_owned()
+                "of the program; their calls pass through roundtable".to_owned()
             }
             ModelLabel::Live { name, host } => format!("live {name} at {host}"),
         },

@@ -1,5 +1,5 @@
-//! The model proxy: requests of a guarded program to its models pass here, byte by byte. A copy of what passes is read, so
-//! that the run has each call with its attempts.
+//! The model proxy: it passes the requests of a guarded program on to its models, byte by byte. It reads a copy, so that
+//! the run has each call with its attempts.
 
 mod formats;
 mod reply;
@@ -34,7 +34,7 @@ use crate::pattern::observed::{
     AttemptReporter, Decision, GuardedRequest, RequestAbout, RequestRefusal,
 };
 use crate::scenario::spec::REPLY_TOKENS;
-use crate::scenario::spec::tool::FaultKind;
+use crate::scenario::spec::tool::{FaultKind, ToolCall};
 
 /// The body of a response of the receiver or the proxy.
 pub(super) type ResponseBody = UnsyncBoxBody<Bytes, io::Error>;
@@ -91,8 +91,7 @@ impl ModelProxy {
     ) -> Response<ResponseBody> {
         let path = rest.split('?').next().unwrap_or_default();
         let refused = |status: u16, text: &str| {
-            let text = format!("roundtable: {text}");
-            refusal(Api::of_path(path), &RequestRefusal { status, text, retry_after: None })
+            refusal(Api::of_path(path), &RequestRefusal::final_one(status, text))
         };
         let Some(url) = upstream.url(rest) else {
             return refused(400, "the path is not valid");
@@ -131,7 +130,7 @@ impl ModelProxy {
         let secrets = Arc::new(Secrets::of(&parts.headers, url.query()));
         let mut about = RequestAbout {
             provider: upstream.variable.provider.into(),
-            span: text_of(&parts.headers, SPAN_HEADER).into(),
+            span: texts::name(text_of(&parts.headers, SPAN_HEADER)),
             retry: text_of(&parts.headers, "x-stainless-retry-count").parse().ok(),
             digest: digest(upstream.variable.name, rest, &read),
             ..RequestAbout::default()
@@ -183,9 +182,11 @@ impl ModelProxy {
         let response = match self.http.forward(to_upstream).await {
             Ok(response) => response,
             Err(error) => {
-                let text = format!("{error}");
-                reporter.end(Err(failure_of(&error)));
-                return refused(502, &text);
+                let failed = failure_of(&error);
+                // As after an error of the connection, the client may retry.
+                let why = RequestRefusal::final_one(502, &failed.text);
+                reporter.end(Err(failed));
+                return refusal(api, &RequestRefusal { may_retry: true, ..why });
             }
         };
         let status = response.status();
@@ -195,13 +196,13 @@ impl ModelProxy {
             host: host_of(&url),
             length: response.content_length(),
             response,
+            fault: reporter.fault,
             reporter: Some(reporter),
             is_over: false,
             is_broken: false,
         };
         if passing.length == Some(0) || is_head || matches!(status.as_u16(), 204 | 304) {
-            passing.is_over = true;
-            passing.end(None);
+            passing.end_whole();
         }
         let mut answer = Response::new(passing.into_body());
         *answer.status_mut() = status;
@@ -232,6 +233,7 @@ struct Passing {
     length: Option<u64>,
     /// `None`: the end is reported.
     reporter: Option<AttemptReporter>,
+    fault: Option<FaultKind>,
     is_over: bool,
     /// Whether nothing follows, because of a fault.
     is_broken: bool,
@@ -257,25 +259,23 @@ impl Passing {
             tokio::task::yield_now().await;
             return Some(Err(io::Error::other("injected")));
         }
-        let fault = self.reporter.as_ref().and_then(|it| it.fault);
-        let chunk = self.response.chunk().await;
-        match chunk {
+        match self.response.chunk().await {
             Ok(Some(bytes)) => {
                 self.reply.add(&bytes, self.reporter.as_ref().and_then(|it| it.live.as_ref()));
+                if self.fault == Some(FaultKind::Reset) {
+                    return Some(Ok(self.break_off(&bytes)));
+                }
                 // The server does not ask for more than the length that the header says.
-                if self.length == Some(self.reply.bytes()) && fault.is_none() {
-                    self.is_over = true;
-                    self.end(None);
+                if self.length == Some(self.reply.bytes()) {
+                    self.end_whole();
                 }
-                match fault {
-                    Some(FaultKind::Reset) => Some(Ok(self.break_off(&bytes))),
-                    Some(FaultKind::Malformed) => Some(self.malformed(bytes)),
-                    _ => Some(Ok(bytes)),
-                }
+                Some(Ok(match self.fault {
+                    Some(FaultKind::Malformed) => malformed(&bytes),
+                    _ => bytes,
+                }))
             }
             Ok(None) => {
-                self.is_over = true;
-                self.end(None);
+                self.end_whole();
                 None
             }
             Err(error) => {
@@ -297,24 +297,22 @@ impl Passing {
         bytes.slice(..bytes.len() / 2)
     }
 
-    /// The same bytes, but no JSON.
-    fn malformed(&mut self, bytes: Bytes) -> Result<Bytes, io::Error> {
-        let changed: Vec<u8> = bytes
-            .iter()
-            .map(|byte| if matches!(byte, b'{' | b'}') { b'!' } else { *byte })
-            .collect();
-        if let Some(reporter) = self.reporter.take() {
-            let text = "the reply is not JSON (injected)";
-            reporter.end(Err(AttemptFailed::new(FailureClass::BadResponse, text)));
-        }
-        Ok(changed.into())
+    /// All of the response has passed.
+    fn end_whole(&mut self) {
+        self.is_over = true;
+        let is_malformed = self.fault == Some(FaultKind::Malformed);
+        let text = "the reply is not JSON (injected)";
+        self.end(is_malformed.then(|| AttemptFailed::new(FailureClass::BadResponse, text)));
     }
 
     fn end(&mut self, failed: Option<Box<AttemptFailed>>) {
         let Some(reporter) = self.reporter.take() else { return };
-        match reporter.live.is_some() {
-            true => reporter.end(self.reply.finish(failed)),
-            false => reporter.end_unread(self.response.status().as_u16(), self.reply.bytes()),
+        match (reporter.live.is_some(), failed) {
+            (true, failed) => reporter.end(self.reply.finish(failed)),
+            (false, Some(failed)) => reporter.end(Err(failed)),
+            (false, None) => {
+                reporter.end_unread(self.response.status().as_u16(), self.reply.bytes())
+            }
         }
     }
 }
@@ -328,7 +326,13 @@ impl Drop for Passing {
     }
 }
 
-/// A body that is there.
+/// The same bytes, but no JSON.
+fn malformed(bytes: &Bytes) -> Bytes {
+    let changed = bytes.iter().map(|byte| if matches!(byte, b'{' | b'}') { b'!' } else { *byte });
+    changed.collect::<Vec<u8>>().into()
+}
+
+/// A body that is in memory.
 pub(super) fn whole(bytes: Bytes) -> ResponseBody {
     Full::new(bytes).map_err(|never: Infallible| match never {}).boxed_unsync()
 }
@@ -355,6 +359,15 @@ impl Secrets {
 
     fn redact(&self, text: &str) -> String {
         self.0.redact_known(text).into_owned()
+    }
+
+    /// Redacts the arguments of tool calls.
+    fn redact_calls(&self, calls: &mut Arc<[ToolCall]>) {
+        let redacted = calls.iter().map(|call| ToolCall {
+            arguments: self.redact(&call.arguments).into(),
+            ..call.clone()
+        });
+        *calls = redacted.collect();
     }
 }
 
@@ -395,16 +408,17 @@ fn read_request(
     let Ok(body) = super::server::decoded(body.clone(), &encoding.to_ascii_lowercase()) else {
         return false;
     };
+    let bytes = body.len() as u64;
     let Ok(body) = serde_json::from_slice::<Value>(&body) else { return false };
     about.model = texts::name(&secrets.redact(&Api::model(path, &body)));
     about.call = messages::call_of(Some(&body), None);
     for message in &mut about.call.messages {
         message.content = secrets.redact(&message.content).into();
+        secrets.redact_calls(&mut message.tool_calls);
     }
     if api == Api::Embeddings {
         about.call.messages.truncate(16);
     }
-    let bytes = body.to_string().len() as u64;
     let reply = match api {
         Api::Embeddings => 0,
         _ => u64::from(formats::max_tokens(&body).unwrap_or(REPLY_TOKENS)),
@@ -418,8 +432,7 @@ fn failure_of(error: &NetError) -> Box<AttemptFailed> {
     AttemptFailed::new(class, error.to_string())
 }
 
-/// A response of our own, in the form of the vendor's errors. Clients of the Stainless kind read that they must not try
-/// again.
+/// A response of our own, in the form of the vendor's errors. Stainless clients read `x-should-retry`.
 pub(super) fn refusal(api: Option<Api>, why: &RequestRefusal) -> Response<ResponseBody> {
     let kind = match why.status {
         402 => "budget_exceeded",
@@ -442,7 +455,9 @@ pub(super) fn refusal(api: Option<Api>, why: &RequestRefusal) -> Response<Respon
     *response.status_mut() = StatusCode::from_u16(why.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
-    headers.insert("x-should-retry", hyper::header::HeaderValue::from_static("false"));
+    if !why.may_retry {
+        headers.insert("x-should-retry", hyper::header::HeaderValue::from_static("false"));
+    }
     if let Some(wait) = why.retry_after {
         headers.insert(RETRY_AFTER, wait.max(Duration::from_secs(1)).as_secs().into());
     }

@@ -194,8 +194,7 @@ impl PassingReply {
         let error = error.or_else(|| formats::error_of(&body));
         if let Some(failed) = failed {
             let partial = (!reply.text.is_empty()).then(|| Arc::clone(&reply.text));
-            let counts = is_streamed && self.status < 400;
-            let usage = reply.usage.filter(|_| counts);
+            let usage = reply.usage.filter(|_| self.status < 400);
             return Err(Box::new(AttemptFailed { partial, usage, ..*failed }));
         }
         if self.status >= 400 {
@@ -233,10 +232,11 @@ impl PassingReply {
     }
 
     fn reply(&self, api: Api, body: &Value, came: usize) -> Reply {
-        let message = match api {
+        let mut message = match api {
             Api::Embeddings => None,
             _ => messages::reply(body),
         };
+        message.iter_mut().for_each(|it| self.secrets.redact_calls(&mut it.tool_calls));
         let text = message.as_ref().map(|it| self.secrets.redact(&it.content)).unwrap_or_default();
         let counted = formats::usage(body);
         let came = came.max(text.len()) as u64;
