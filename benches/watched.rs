@@ -26,7 +26,8 @@ const FRAMES: usize = 20;
 fn spans() -> Vec<Arc<Event>> {
     let mut head = Event::clone(&long::log(1)[0]);
     if let EventKind::RunStarted(started) = &mut head.kind {
-        let plan = ObservedPlan { command: vec!["python".to_owned(), "desk.py".to_owned()] };
+        let plan =
+            ObservedPlan { command: vec!["python".to_owned(), "desk.py".to_owned()], guard: None };
         Arc::make_mut(started).plan = PatternPlan::Observed(Arc::new(plan));
     }
     let mut log = vec![Arc::new(head)];

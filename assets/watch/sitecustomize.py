@@ -302,7 +302,10 @@ def crewai(module):
             running.append((kind, here, record)) if match else None
         elif match:
             same = [x for x in nested if x[0] == kind] or [x for x in running[::-1] if x[0] == kind]
-            found = next((x for x in running if x[2]["id"] == get("started_event_id")), None) or same[0]
+            found = next((x for x in running if x[2]["id"] == get("started_event_id")), None)
+            if found and found[0] != kind:  # Some failures are reported twice, once with the flow around them.
+                return
+            found = found or same[0]
             running.remove(found)
             record = found[2]
         if not match:

@@ -107,7 +107,7 @@ fn message(text: &str) -> Result<String, String> {
     }
 }
 
-/// A fault as `latency=800` or `errors=20:503` has it.
+/// A fault as `latency=800`, `errors=20:503` or `errors=100:529x2` (the next 2) has it.
 pub(super) fn fault(text: &str) -> Result<InjectedFault, String> {
     let (word, value) = text.split_once('=').map_or((text, None), |(word, it)| (word, Some(it)));
     let kind = FaultKind::ALL.into_iter().find(|kind| kind.word() == word);
@@ -118,6 +118,12 @@ pub(super) fn fault(text: &str) -> Result<InjectedFault, String> {
         }
         (Some(FaultKind::Errors), Some(value)) => {
             let (percent, status) = value.split_once(':').unwrap_or((value, "503"));
+            let (status, times) = match status.split_once('x') {
+                Some((status, times)) => (status, Some(times)),
+                None => (status, None),
+            };
+            let times = times.map(number).transpose()?.map(u32::try_from).transpose();
+            let times = times.map_err(|_| "that is too often")?;
             let percent = u8::try_from(number(percent.trim_end_matches('%'))?)
                 .ok()
                 .filter(|percent| (1..=100).contains(percent))
@@ -126,7 +132,7 @@ pub(super) fn fault(text: &str) -> Result<InjectedFault, String> {
                 .ok()
                 .filter(|status| (400..=599).contains(status))
                 .ok_or("the status is from 400 to 599")?;
-            Ok(InjectedFault::Errors { percent, status })
+            Ok(InjectedFault::Errors { percent, status, times })
         }
         (Some(kind), None) => Ok(InjectedFault::of(kind)),
         (Some(kind), Some(_)) => Err(format!("{} takes no value", kind.word())),
@@ -198,8 +204,12 @@ mod tests {
         for (text, expected) in [
             ("latency=800", InjectedFault::Latency { ms: 800 }),
             ("latency=800ms", InjectedFault::Latency { ms: 800 }),
-            ("errors=20", InjectedFault::Errors { percent: 20, status: 503 }),
-            ("errors=20%:500", InjectedFault::Errors { percent: 20, status: 500 }),
+            ("errors=20", InjectedFault::Errors { percent: 20, status: 503, times: None }),
+            ("errors=20%:500", InjectedFault::Errors { percent: 20, status: 500, times: None }),
+            (
+                "errors=100:529x2",
+                InjectedFault::Errors { percent: 100, status: 529, times: Some(2) },
+            ),
             ("hang", InjectedFault::Hang),
         ] {
             assert_eq!(fault(text), Ok(expected), "{text}");

@@ -25,7 +25,8 @@ use super::{build_runtime, builder, launch};
 use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
 use crate::base::{read_file, time};
-use crate::engine::{Engine, EngineSettings};
+use crate::engine::EngineSettings;
+use crate::host::day_account::user_engine;
 use crate::host::first_start::is_first_start;
 use crate::host::models::LiveModels;
 use crate::host::traced_runs::traced;
@@ -320,7 +321,7 @@ fn services_of(
     let usual = EngineSettings::default();
     let stored_bytes = if keeper.is_some() { STORED_BYTES } else { usual.stored_bytes };
     let settings = EngineSettings { log: LOG, stored_bytes, ..usual };
-    Services::new(Engine::with_keeper(settings, traced(keeper)), models, trust, named, folder)
+    Services::new(user_engine(settings, traced(keeper)), models, trust, named, folder)
 }
 
 /// Starts a program and shows its runs: the first one at once, later ones where a run that has ended is on the

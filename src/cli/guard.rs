@@ -1,6 +1,7 @@
 //! `roundtable guard` starts a program as `watch` does, and leads its model calls through the proxy: with limits, faults
 //! and people who hold calls.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,10 @@ use clap::{Args, ValueEnum};
 
 use super::exit::Exit;
 use super::people::PeopleArg;
-use super::streams::{StreamStyle, print_on_stderr, refuse};
-use super::watch::{GuardSetup, ProgramArgs, WatchArgs};
+use super::streams::{
+    StreamStyle, print_message, print_on_stderr, refuse, stderr_is_terminal, stdin_is_terminal,
+};
+use super::watch::{GuardSetup, Listening, ProgramArgs, WatchArgs, listen_address};
 use crate::base::refused::Refused;
 use crate::scenario::ScenarioSource;
 use crate::scenario::patterns::observed::GuardLimits;
@@ -43,6 +46,18 @@ pub struct GuardArgs {
     /// What happens under a limit to requests that are not read, so that their cost cannot be counted
     #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
     pub unread: UnreadArg,
+    /// Pause there: call:3, model:openai/gpt-5.1, model:openai/*, or tool:NAME, after a reply that calls it
+    #[arg(long, value_name = "WHERE", value_parser = pause_place)]
+    pub pause_at: Vec<String>,
+    /// Serve programs that are started elsewhere, at this port of this machine or at IP:PORT
+    #[arg(long, value_name = "PORT|IP:PORT", value_parser = listen_address, conflicts_with = "command")]
+    pub listen: Option<SocketAddr>,
+    /// With --listen: let pages of this origin use it from a browser
+    #[arg(long, value_name = "ORIGIN", requires = "listen")]
+    pub allow_origin: Vec<String>,
+    /// With --listen at an address of other machines: keys cross the network in clear, do not ask
+    #[arg(long, requires = "listen")]
+    pub yes: bool,
     /// A file with limits, policies of models, and rows that have to hold; options take precedence
     #[arg(long, value_name = "RULES.toml", conflicts_with = "expect")]
     pub rules: Option<String>,
@@ -52,7 +67,7 @@ pub struct GuardArgs {
     /// The program and its arguments
     #[arg(
         value_name = "CMD",
-        required = true,
+        required_unless_present = "listen",
         trailing_var_arg = true,
         allow_hyphen_values = true
     )]
@@ -75,23 +90,60 @@ impl GuardArgs {
             Some(file) => rules(file)?,
             None => Rules { limits: GuardLimits::default(), rows: None },
         };
+        limits.refuses_unread = self.unread == UnreadArg::Refuse;
+        limits.pause_at = self.pause_at;
         let spending = &mut limits.spending;
         spending.max_total_tokens = self.max_total_tokens.or(spending.max_total_tokens);
         spending.max_cost_usd = self.max_cost_usd.or(spending.max_cost_usd);
         limits.max_calls = self.max_calls.or(limits.max_calls);
         limits.max_time = self.max_seconds.map(Duration::from_secs).or(limits.max_time);
+        let listening = match self.listen {
+            Some(addr) => {
+                may_cross_network(addr, self.yes)?;
+                Some(Listening { addr, origins: self.allow_origin })
+            }
+            None => None,
+        };
         Ok(WatchArgs {
             program: self.program,
             messages: Vec::new(),
             headers: Vec::new(),
             people: self.people,
             command: self.command,
-            guard: Some(GuardSetup {
-                limits,
-                rows: rows.map(Arc::new),
-                passes_unread: self.unread == UnreadArg::Pass,
-            }),
+            guard: Some(GuardSetup { limits, rows: rows.map(Arc::new), listening }),
         })
+    }
+}
+
+/// Keys and prompts of other machines come in clear: asks whether they may.
+fn may_cross_network(addr: SocketAddr, yes: bool) -> Result<(), Exit> {
+    if addr.ip().is_loopback() || yes {
+        return Ok(());
+    }
+    let why = format!("at {addr} keys and prompts cross the network in clear");
+    if !(stdin_is_terminal() && stderr_is_terminal()) {
+        return Err(refuse(&Refused::new(why).help("--yes allows it"), Exit::Usage));
+    }
+    print_message(&format!("{why}. Listen there? [y/N]"));
+    let mut line = String::new();
+    let _ = std::io::stdin().read_line(&mut line);
+    match line.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Exit::Cancelled),
+    }
+}
+
+/// Where a run pauses.
+fn pause_place(text: &str) -> Result<String, String> {
+    let is_place = match text.split_once(':') {
+        Some(("call", number)) => number.parse::<u64>().is_ok_and(|number| number > 0),
+        Some(("model", name)) => name.contains('/'),
+        Some(("tool", name)) => !name.is_empty(),
+        _ => false,
+    };
+    match is_place {
+        true => Ok(text.to_owned()),
+        false => Err("use call:NUMBER, model:PROVIDER/MODEL or tool:NAME".to_owned()),
     }
 }
 

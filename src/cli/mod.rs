@@ -125,7 +125,11 @@ impl Needs {
                 ..nothing
             },
             CliCommand::Watch(args) if !args.program.is_headless(global) => dashboard,
-            CliCommand::Guard(args) if !args.program.is_headless(global) => dashboard,
+            CliCommand::Guard(args)
+                if args.listen.is_none() && !args.program.is_headless(global) =>
+            {
+                dashboard
+            }
             CliCommand::Resume(args) => Self { log_file: args.play.detach.detached, ..plays },
             CliCommand::Fork(args) => Self { log_file: args.play.detach.detached, ..plays },
             // A client shows what its agent or server writes to standard error.
@@ -264,7 +268,9 @@ fn dispatch(
                 Ok(args) => args,
                 Err(exit) => return exit,
             };
+            let listens = args.guard.as_ref().is_some_and(|guard| guard.listening.is_some());
             match needs.dashboard {
+                _ if listens => run_to_end(watch::guard_programs(&args, global, theme)),
                 true => open(DashboardArgs { watched: Some(&args), ..DashboardArgs::default() }),
                 false => run_to_end(watch::watch(&args, global, theme)),
             }

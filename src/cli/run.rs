@@ -18,7 +18,7 @@ use super::streams::{StreamStyle, refuse, stderr_is_terminal};
 use super::test::TestOptions;
 use super::{headless, run_to_end, streams, test};
 use crate::base::refused::Refused;
-use crate::engine::Engine;
+use crate::host::day_account::user_engine;
 use crate::host::traced_runs::traced;
 use crate::scenario::STDIN;
 use crate::screen::theme::Theme;
@@ -187,7 +187,7 @@ pub async fn play(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     if stderr_is_terminal() {
         print_notes(stored.place.as_slice());
     }
-    let engine = Engine::with_keeper(engine_settings(FOLLOWED), traced(stored.keeper()));
+    let engine = user_engine(engine_settings(FOLLOWED), traced(stored.keeper()));
     let drive = HeadlessOptions {
         pauses: &args.pause_at,
         fail_on: &args.fail_on,

@@ -25,6 +25,7 @@ use super::streams::{print_message, print_on_stderr};
 use crate::base::json_text::repaired;
 use crate::engine::Engine;
 #[cfg(unix)]
+use crate::host::day_account::user_engine;
 use crate::host::peers::{FoundPeers, PeerServer};
 use crate::host::traced_runs::traced;
 use crate::log::event::safe_json;
@@ -90,7 +91,7 @@ impl StdioService {
         print_notes(&stored.problems);
         // Without a store a run is read from memory only.
         let window = if stored.keeper().is_some() { FOLLOWED } else { u64::MAX };
-        let engine = Engine::with_keeper(engine_settings(window), traced(stored.keeper()));
+        let engine = user_engine(engine_settings(window), traced(stored.keeper()));
         #[cfg(unix)]
         let _peers = serve_peers(&engine).ok();
         Ok(Self {

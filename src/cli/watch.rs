@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
-use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -30,21 +29,24 @@ use crate::base::visible::{visible, visible_output};
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::host::Dirs;
 use crate::host::config::user_config;
+use crate::host::day_account::{day_account, user_engine};
 use crate::host::traced_runs::traced;
 use crate::log::event::{EventKind, Seq, StopReason, World};
 use crate::log::world::Outcome;
 use crate::model::prices::price_of_name;
 use crate::net::redact::redact_command;
 use crate::net::{Http, ProxyMode};
-use crate::pattern::observed::PriceOf;
+use crate::pattern::observed::{GuardAccount, PriceOf};
 use crate::run::questions::PeopleMode;
 use crate::scenario::Scenario;
 use crate::scenario::patterns::observed::{GuardLimits, ObservedProgram};
 use crate::scenario::rows::Rows;
 use crate::screen::theme::Theme;
 use crate::terminal::screen_guard;
+use crate::watch::callers::program_name;
 use crate::watch::child::{OutputSink, ProgramSignals, RunningProgram, WatchedProgram, write_tap};
 use crate::watch::hub::{Hub, HubInput, HubReport, StartRun};
+use crate::watch::port::{listen_held, raise_open_files};
 use crate::watch::proxy::ModelProxy;
 use crate::watch::proxy::variables::Upstreams;
 use crate::watch::{ReceiverAddress, TOKEN_HEADER, serve};
@@ -116,8 +118,23 @@ pub struct GuardSetup {
     pub limits: GuardLimits,
     /// The rows of `--rules`.
     pub rows: Option<Arc<Rows>>,
-    /// Whether requests that are not read pass under a limit.
-    pub passes_unread: bool,
+    /// Where it serves programs that are started elsewhere; `None`: it starts one.
+    pub listening: Option<Listening>,
+}
+
+/// Where a proxy serves programs that are started elsewhere.
+#[derive(Clone, Debug)]
+pub struct Listening {
+    pub addr: SocketAddr,
+    /// The pages in a browser that may use it, by their origins.
+    pub origins: Vec<String>,
+}
+
+impl GuardSetup {
+    /// What the programs may use; `is_shared`: several of them together.
+    fn account(&self, is_shared: bool) -> Arc<GuardAccount> {
+        Arc::new(GuardAccount::new(self.limits.clone(), day_account(), is_shared))
+    }
 }
 
 /// Arguments of `roundtable listen`.
@@ -183,46 +200,6 @@ impl WatchArgs {
 /// Inputs that the hub has not read yet: more make the receiver wait.
 const QUEUED: usize = 256;
 
-/// The name of a program: of an interpreter the script or the module that it executes, which says more, but
-/// never a piece of code, which may have keys.
-fn program_name(command: &[String]) -> String {
-    const RUNNERS: [&str; 13] = [
-        "python", "node", "uv", "poetry", "npx", "deno", "bun", "ruby", "sh", "bash", "zsh",
-        "dash", "perl",
-    ];
-    const CODE: [&str; 7] = ["-c", "-e", "-p", "--eval", "--print", "eval", "--command"];
-    let file = |text: &str| {
-        let name = Path::new(text).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        name.unwrap_or_else(|| text.to_owned())
-    };
-    let program = command.first().map(|program| file(program)).unwrap_or_default();
-    let mut words = command.iter().skip(1).map(String::as_str);
-    if !RUNNERS.iter().any(|runner| program.starts_with(runner)) {
-        return program;
-    }
-    let is_plain = |word: &&str| {
-        word.chars().all(|c| c.is_alphanumeric() || "/\\._-@+".contains(c)) && word.contains('.')
-    };
-    while let Some(word) = words.next() {
-        let is_code_of_shell = program.ends_with("sh")
-            && word.strip_prefix('-').is_some_and(|flags| {
-                flags.ends_with('c') && flags.chars().all(|flag| flag.is_ascii_alphabetic())
-            });
-        match word {
-            code if CODE.contains(&code) || is_code_of_shell => break,
-            "-m" => {
-                let is_name =
-                    |word: &&str| word.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
-                return words.next().filter(is_name).map_or(program, str::to_owned);
-            }
-            word if word.starts_with('-') => {}
-            word if is_plain(&word) => return file(word),
-            _ => {}
-        }
-    }
-    program
-}
-
 /// How long the last messages of the program are waited for.
 const RECEIVED: Duration = Duration::from_millis(300);
 
@@ -238,7 +215,7 @@ const TOKEN_VARIABLE: &str = "ROUNDTABLE_LISTEN_TOKEN";
 /// Length of a token that cannot be guessed and fits into a path, in characters.
 const TOKEN_CHARS: RangeInclusive<usize> = 16..=128;
 
-fn listen_address(text: &str) -> Result<SocketAddr, String> {
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let addr = port.ok().or_else(|| text.parse().ok());
     addr.ok_or_else(|| "give a port, or IP:PORT such as 0.0.0.0:4318".to_owned())
@@ -276,12 +253,20 @@ async fn listen_on(
     Ok((listener, ReceiverAddress { addr, token }))
 }
 
+/// The address without the token.
+fn host_url(address: &ReceiverAddress) -> String {
+    match address.addr.ip().is_unspecified() {
+        true => format!("http://HOST:{}", address.addr.port()),
+        false => format!("http://{}", address.addr),
+    }
+}
+
 /// The variables that a program needs. Where `listen` takes all addresses, the reader replaces HOST.
 fn variables(address: &ReceiverAddress) -> String {
-    let (url, token) = (address.url(), &address.token);
-    let url = match address.addr.ip().is_unspecified() {
-        true => format!("http://HOST:{}", address.addr.port()),
-        false => url,
+    let token = &address.token;
+    let url = match address.is_local() {
+        true => address.url(),
+        false => host_url(address),
     };
     let (key, headers) = match address.is_local() {
         true => ("any", String::new()),
@@ -322,8 +307,11 @@ impl Watching {
     ) -> Result<Self, (Refused, Exit)> {
         let program = args.program(is_apart);
         let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listening = listen_on(local, None).await;
-        let (listener, address) = listening.map_err(|why| (why, Exit::Stopped))?;
+        let stopped = |why| (why, Exit::Stopped);
+        let listening = listen_held(local).or_refuse("no port of this machine is free");
+        let (listener, held) = listening.map_err(stopped)?;
+        let addr = listener.local_addr().or_refuse("the port is not known").map_err(stopped)?;
+        let address = ReceiverAddress { addr, token: random_token().map_err(stopped)? };
         let get = |name: &str| std::env::var_os(name);
         let mut notes = program.notes(get);
         let tap = match (program.has_tap, Dirs::find()) {
@@ -334,33 +322,38 @@ impl Watching {
         };
         let mut environment = program.environment(&address, tap.as_deref(), get);
         let (sender, inputs) = mpsc::channel(QUEUED);
-        let mut proxy = None;
+        let (mut proxy, mut account) = (None, None);
         let limits = args.guard.as_ref().map(|guard| &guard.limits);
         if let Some(guard) = &args.guard {
+            account = Some(guard.account(false));
             let upstreams = Upstreams::of(&get);
             let (upstreams, more) = upstreams.map_err(|why| (why, Exit::Usage))?;
             notes.extend(more);
             environment.extend(upstreams.environment(&address.url()));
             let http = Http::forwarding(ProxyMode::Environment);
-            let refuses_unread = guard.limits.counts() && !guard.passes_unread;
-            proxy = Some(ModelProxy::new(upstreams, http, sender.clone(), refuses_unread));
+            proxy = Some(ModelProxy::new(upstreams, http, sender.clone()));
         }
-        let server = tokio::spawn(serve(listener, address, sender.clone(), proxy));
+        let serving = serve(listener, address.clone(), sender.clone(), proxy);
+        let server = tokio::spawn(serving);
         let observed = ObservedProgram {
             name: args.run_name(),
             command: redact_command(&args.command),
             guard: limits.cloned(),
         };
-        let mut hub = Hub::new(observed, price_of(), start);
+        let is_guarded = account.is_some();
+        let files = is_guarded.then(raise_open_files);
+        let mut hub = Hub::new(observed, price_of(), account, start).hiding(&address.token);
         let what = format!("{} cannot be started", visible(&args.command[0]));
         for note in notes {
             let _ = sender.send(HubInput::Warning(note)).await;
         }
         let started = RunningProgram::start(&program, environment, sinks, &sender);
+        drop(held);
         let (running, stdin) = started.map_err(|error| {
             let exit = Exit::of_unstarted(&error);
             (Refused::new(what).because(error), exit)
         })?;
+        files.inspect(|files| files.restore_in(running.number()));
         hub.wait_for_trace().await;
         let (input, lines) = mpsc::unbounded_channel();
         if let Some(stdin) = stdin {
@@ -489,27 +482,77 @@ pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Done {
 
 /// Runs `roundtable listen`: until an interrupt.
 pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Done {
-    streams::check_stdout()?;
     let expected = expected_runs(args.expect.as_deref())?;
+    let program = ObservedProgram { name: args.name.clone(), ..ObservedProgram::default() };
+    let run = Listener { addr: args.addr, format: args.format, people: None, expected, program };
+    receive(run, None, global, theme).await
+}
+
+/// Runs `roundtable guard --listen`: until an interrupt.
+pub async fn guard_programs(args: &WatchArgs, global: &Global, theme: Theme) -> Done {
+    let expected = args.expected()?;
+    let Some((guard, listening)) =
+        args.guard.as_ref().and_then(|guard| Some((guard, guard.listening.as_ref()?)))
+    else {
+        return Err(Exit::Usage);
+    };
+    let name = args.program.name.clone().unwrap_or_else(|| "program".to_owned());
+    let guarded = Some(guard.limits.clone());
+    let program = ObservedProgram { name, command: Vec::new(), guard: guarded };
+    let (addr, people) = (listening.addr, args.people);
+    let run = Listener { addr, format: args.program.format, people, expected, program };
+    receive(run, Some((guard, listening)), global, theme).await
+}
+
+/// What receives from programs that are started elsewhere.
+struct Listener {
+    addr: SocketAddr,
+    format: Option<RunFormat>,
+    people: Option<PeopleArg>,
+    expected: Option<Arc<ExpectedRuns>>,
+    program: ObservedProgram,
+}
+
+async fn receive(
+    run: Listener,
+    guard: Option<(&GuardSetup, &Listening)>,
+    global: &Global,
+    theme: Theme,
+) -> Done {
+    streams::check_stdout()?;
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
     let token = chosen_token().map_err(|why| refuse(&why, Exit::Usage))?;
     let (listener, address) =
-        listen_on(args.addr, token).await.map_err(|why| refuse(&why, Exit::Stopped))?;
-    let variables = variables(&address);
-    let headless = HeadlessRuns::new(args.format, expected, global, theme, &stored);
+        listen_on(run.addr, token).await.map_err(|why| refuse(&why, Exit::Stopped))?;
+    let mut text = variables(&address);
+    let mut headless = HeadlessRuns::new(run.format, run.expected, global, theme, &stored);
+    headless.people = PeopleArg::mode(run.people, true);
     let (sender, inputs) = mpsc::channel(QUEUED);
-    let server = tokio::spawn(serve(listener, address, sender.clone(), None));
+    let (mut proxy, mut account) = (None, None);
+    if let Some((guard, listening)) = guard {
+        let upstreams = Upstreams::of(&|name| std::env::var_os(name));
+        let (upstreams, notes) = upstreams.map_err(|why| refuse(&why, Exit::Usage))?;
+        print_notes(&notes);
+        let prefix = format!("{}/{}", host_url(&address), address.token);
+        for (name, value) in upstreams.environment(&prefix) {
+            text.push_str(&format!("\n  {name}={}", value.to_string_lossy()));
+        }
+        let http = Http::forwarding(ProxyMode::Environment);
+        let origins = listening.origins.clone();
+        proxy = Some(ModelProxy::new(upstreams, http, sender.clone()).for_many(origins));
+        account = Some(guard.account(true));
+    }
+    let server = tokio::spawn(serve(listener, address, sender.clone(), proxy));
     let start = headless.start(&Arc::default());
-    let program = ObservedProgram { name: args.name.clone(), ..ObservedProgram::default() };
-    let hub = Hub::new(program, price_of(), start);
+    let hub = Hub::new(run.program, price_of(), account, start);
     let stop = sender.clone();
     // From another thread: the queue of the hub may be full.
     let end = move || drop(std::thread::spawn(move || stop.blocking_send(HubInput::Ended(0))));
     let stops = on_stop(end, Exit::Cancelled.code());
     drop((sender, stops));
     // Who reads this may send a signal.
-    print_message(&variables);
+    print_message(&text);
     let report = hub.run(inputs).await;
     server.abort();
     let holds = headless.end(&report).await;
@@ -588,8 +631,7 @@ impl HeadlessRuns {
             _ => TestFormat::Text,
         };
         let rows = (StreamStyle::of_stderr(theme.clone(), global.is_ascii()), of_rows);
-        let engine =
-            Arc::new(Engine::with_keeper(engine_settings(FOLLOWED), traced(stored.keeper())));
+        let engine = Arc::new(user_engine(engine_settings(FOLLOWED), traced(stored.keeper())));
         let paint = StreamStyle::of_stdout(theme, global.is_ascii());
         let out = || Box::new(streams::stdout_data()) as Box<dyn io::Write + Send>;
         let writer = format.map(|format| RunWriter::new(format, paint, out()));
@@ -725,29 +767,4 @@ fn summary(world: &World) -> String {
         }
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_never_come_from_code() {
-        for (command, name) in [
-            ("python3 agents/desk.py --n 1", "desk"),
-            ("python3 -u desk.py", "desk"),
-            ("python -m agents.desk", "agents.desk"),
-            ("python -c x=1.5;y=2", "python"),
-            ("sh -c curl_http://a/v1?key=k1", "sh"),
-            ("bash -lc ./run.sh?key=k1", "bash"),
-            ("node -e fetch('a.example?key=k1')", "node"),
-            ("uv run python desk.py", "desk"),
-            ("npx tsx src/desk.ts", "desk"),
-            ("./my_agent a.b", "my_agent"),
-            ("python http://a.example/v1?key=k1", "python"),
-        ] {
-            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-            assert_eq!(program_name(&words), name, "{command}");
-        }
-    }
 }

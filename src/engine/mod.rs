@@ -27,6 +27,7 @@ use crate::log::bus::{Bus, LogLimits, LogReader};
 use crate::log::clock::Clock;
 use crate::log::event::head::ForkOrigin;
 use crate::log::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::run::spending::DayAccount;
 use crate::scenario::Scenario;
 
 pub use self::handle::RunHandle;
@@ -73,6 +74,8 @@ struct EngineShared {
     leaves_runs: AtomicBool,
     /// The clock by which the deadlines of questions go; unset: that of this machine.
     wall: OnceLock<WallClock>,
+    /// The account of the day that live calls count for.
+    day: OnceLock<Arc<dyn DayAccount>>,
     nonce: u64,
     runs: Mutex<Runs>,
     /// Tools that runs share, by the hash of the scenario file and the tool's fingerprint (its
@@ -201,14 +204,20 @@ impl Engine {
         let runs = Mutex::default();
         let tools = Mutex::default();
         let log = Bus::with_limits(LogLimits { window: SESSION_BYTES, ahead: u64::MAX });
-        let (leaves_runs, wall) = (AtomicBool::new(false), OnceLock::new());
-        let shared = EngineShared { settings, keeper, log, leaves_runs, wall, nonce, runs, tools };
+        let (leaves_runs, wall, day) = (AtomicBool::new(false), OnceLock::new(), OnceLock::new());
+        let shared =
+            EngineShared { settings, keeper, log, leaves_runs, wall, day, nonce, runs, tools };
         Self { shared: Arc::new(shared) }
     }
 
     /// Sets the clock by which the deadlines of questions go, before the first run.
     pub(crate) fn set_wall(&self, wall: WallClock) {
         let _ = self.shared.wall.set(wall);
+    }
+
+    /// Sets the account of the day that live calls count for, before the first run.
+    pub(crate) fn set_day(&self, day: Arc<dyn DayAccount>) {
+        let _ = self.shared.day.set(day);
     }
 
     pub(crate) fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {

@@ -90,8 +90,10 @@ pub(super) fn has_cut_text(kind: &EventKind) -> bool {
             of_span(about)
         }
         Some(ObservedFact::Text { text, .. } | ObservedFact::Note { text }) => is_cut(text),
-        Some(ObservedFact::Named { .. } | ObservedFact::Ended { .. }) => false,
-        None => false,
+        Some(
+            ObservedFact::Named { .. } | ObservedFact::Ended { .. } | ObservedFact::Recorded { .. },
+        )
+        | None => false,
     }
 }
 

@@ -204,6 +204,21 @@ impl<'a> CallTurn<'a> {
         }
     }
 
+    /// Waits until this has ended; a run that is executed again waits only for its turn.
+    pub async fn wait_or(self, until: BoxFuture<'_, ()>) {
+        match self.0 {
+            Some(_) => self.wait().await,
+            None => until.await,
+        }
+    }
+
+    /// Whether the rate refused the next attempt; `None` if it is not recorded.
+    pub fn is_refused_by_rate(self) -> Option<bool> {
+        let (replay, call) = self.0?;
+        let next = &replay.recorded_turn(call)?.kind;
+        Some(matches!(next, EventKind::AttemptRefused { reason: StopReason::RateReached(_), .. }))
+    }
+
     /// The end of a wait in the queue of a tool: the call leaves the queue in its turn.
     pub fn give_up(self, time_up: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
         match self.0 {
@@ -312,7 +327,7 @@ pub async fn with_faults<T>(
     for fault in faults {
         match fault {
             InjectedFault::Latency { ms } => clock.sleep(Duration::from_millis(*ms)).await,
-            InjectedFault::Errors { percent, status }
+            InjectedFault::Errors { percent, status, .. }
                 if happens_with(f64::from(*percent) / 100.0, draw) =>
             {
                 return Err(AttemptFailed::from_status(
@@ -321,7 +336,11 @@ pub async fn with_faults<T>(
                 ));
             }
             InjectedFault::Hang => pending().await,
-            InjectedFault::Errors { .. } | InjectedFault::Malformed | InjectedFault::Reset => {}
+            InjectedFault::Errors { .. }
+            | InjectedFault::Malformed
+            | InjectedFault::Reset
+            | InjectedFault::Empty
+            | InjectedFault::Refusal => {}
         }
     }
     let answered = attempt.await?;
@@ -334,6 +353,13 @@ pub async fn with_faults<T>(
             InjectedFault::Reset => {
                 let text = "the connection broke in the middle of the body (injected)";
                 return Err(AttemptFailed::new(FailureClass::Reset, text));
+            }
+            InjectedFault::Empty => {
+                let text = "the reply is empty (injected)";
+                return Err(AttemptFailed::new(FailureClass::BadResponse, text));
+            }
+            InjectedFault::Refusal => {
+                return Err(AttemptFailed::new(FailureClass::BadResponse, "refused (injected)"));
             }
             InjectedFault::Latency { .. } | InjectedFault::Errors { .. } | InjectedFault::Hang => {}
         }

@@ -45,6 +45,7 @@ pub fn apply_change(change: LimitChange, policy: &mut CallPolicy) -> Option<Limi
         LimitChange::MaxInFlight(most) => {
             policy.bulkhead.get_or_insert_default().max_in_flight = most;
         }
+        LimitChange::Rate(most) => policy.rate = Some(most),
         LimitChange::MaxWaitMs(wait) => policy.bulkhead.as_mut()?.max_wait = Some(ms(wait)),
         LimitChange::SafeMode(on) => policy.safe_mode.enabled = on,
         LimitChange::AllowPartial(on) => policy.safe_mode.allow_partial = on,
@@ -67,20 +68,25 @@ fn window(policy: &mut CallPolicy) -> Option<&mut WindowLimits> {
 pub fn clamp_fault(fault: InjectedFault) -> Option<InjectedFault> {
     match fault {
         InjectedFault::Errors { status, .. } if !(400..=599).contains(&status) => None,
-        InjectedFault::Errors { percent, status } => {
-            Some(InjectedFault::Errors { percent: percent.clamp(1, 100), status })
+        InjectedFault::Errors { percent, status, times } => {
+            let times = times.map(|times| times.clamp(1, max::FAIL_THRESHOLD));
+            Some(InjectedFault::Errors { percent: percent.clamp(1, 100), status, times })
         }
         InjectedFault::Latency { ms } => {
             Some(InjectedFault::Latency { ms: ms.clamp(1, max::LATENCY_MS.into()) })
         }
-        InjectedFault::Hang | InjectedFault::Malformed | InjectedFault::Reset => Some(fault),
+        InjectedFault::Hang
+        | InjectedFault::Malformed
+        | InjectedFault::Reset
+        | InjectedFault::Empty
+        | InjectedFault::Refusal => Some(fault),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::spec::policy::{Rate, WindowKind};
+    use crate::scenario::spec::policy::{Rate as Share, WindowKind};
 
     #[test]
     fn clamps_amounts_to_file_limits() {
@@ -94,6 +100,7 @@ mod tests {
             (RetryMin(u32::MAX), Some(RetryMin(10_000))),
             (OpenForMs(0), Some(OpenForMs(1))),
             (MaxInFlight(u32::MAX), Some(MaxInFlight(100_000))),
+            (LimitChange::Rate(0), Some(LimitChange::Rate(1))),
             (RetryPercent(400), Some(RetryPercent(100))),
             (CacheTtlMs(0), Some(CacheTtlMs(0))),
         ];
@@ -116,7 +123,7 @@ mod tests {
     #[test]
     fn a_window_changes_within_its_bounds() {
         use LimitChange::*;
-        let rate = Rate::from_share;
+        let rate = Share::from_share;
         let limits = WindowLimits {
             kind: WindowKind::Count,
             size: 20,
@@ -156,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_fault_is_one() {
-        let errors = |percent, status| InjectedFault::Errors { percent, status };
+        let errors = |percent, status| InjectedFault::Errors { percent, status, times: None };
         assert_eq!(clamp_fault(errors(255, 200)), None);
         assert_eq!(clamp_fault(errors(255, 503)), Some(errors(100, 503)));
         assert_eq!(

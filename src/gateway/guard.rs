@@ -5,6 +5,7 @@
 //! Every state change of the breaker is published to the watching runs under the lock that made it,
 //! so their logs have the changes in the order in which they happened.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use super::change;
 use super::last_good::LastGood;
 use super::retry::RetryBudget;
 use crate::base::name::ToolName;
+use crate::base::seeded_random::happens_with;
 use crate::base::time::millis;
 use crate::log::bus::Bus;
 use crate::log::clock::Clock;
@@ -31,6 +33,9 @@ use crate::log::event::{
 };
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
+
+/// The time of a rate.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Guards one tool.
 pub struct CallGuard {
@@ -109,6 +114,16 @@ impl<'a> CallPermit<'a> {
     pub fn is_probe(&self) -> bool {
         self.breaker.probe
     }
+
+    /// Asks the breaker again, which may have changed while this attempt waited.
+    fn ask_again(&mut self, turn: CallTurn<'_>) -> Result<(), GuardRefusal> {
+        let guard = self.breaker.guard;
+        if let Some(ticket) = self.breaker.ticket.take() {
+            guard.record(ticket, AttemptVerdict::Neither);
+        }
+        self.breaker = guard.ask_breaker(turn)?;
+        Ok(())
+    }
 }
 
 impl BreakerPermit<'_> {
@@ -162,6 +177,35 @@ impl CallGuard {
     /// Faults injected at the moment.
     pub fn faults(&self) -> Arc<[InjectedFault]> {
         Arc::clone(&self.lock().faults)
+    }
+
+    /// The faults of one attempt; `draw`: random bits for it. A fault that is injected a number of times counts.
+    pub fn faults_of(&self, draw: u64) -> Arc<[InjectedFault]> {
+        let mut state = self.lock();
+        let mut ended = false;
+        let counted = |fault: &InjectedFault| match *fault {
+            InjectedFault::Errors { percent, status, times: Some(times) }
+                if happens_with(f64::from(percent) / 100.0, draw) =>
+            {
+                ended |= times <= 1;
+                let times = Some(times.saturating_sub(1));
+                InjectedFault::Errors { percent, status, times }
+            }
+            fault => fault,
+        };
+        let faults = Arc::clone(&state.faults);
+        let left: Vec<InjectedFault> = faults.iter().map(counted).collect();
+        if left[..] != faults[..] {
+            let is_over = |fault: &InjectedFault| {
+                matches!(fault, InjectedFault::Errors { times: Some(0), .. })
+            };
+            state.faults = left.into_iter().filter(|fault| !is_over(fault)).collect();
+        }
+        if ended {
+            let (tool, fault, by) = (&self.name, FaultKind::Errors, Initiator::Schedule);
+            state.publish(|| EventKind::FaultRemoved { tool: tool.clone(), fault, by });
+        }
+        faults
     }
 
     /// Publishes every change to this log from now on, until [`CallGuard::unwatch`] with the returned
@@ -231,12 +275,13 @@ impl CallGuard {
         Some(GuardRefusal::CircuitOpen { retry_in })
     }
 
-    /// Asks the breaker, then the bulkhead, for one attempt. Without a free permit, it waits in the queue as
-    /// long as the policy and `remaining` allow: `queued` gets that time, and may return a future to use
-    /// instead of the guard's timer. With a free permit, neither `remaining` nor `queued` is called.
+    /// Asks the breaker, then the bulkhead, for one attempt, and keeps to the rate of the policy. Without a free
+    /// permit, it waits in the queue as long as the policy and `remaining` allow: `queued` gets that time, and may
+    /// return a future to use instead of the guard's timer. If it need not wait, neither `remaining` nor `queued`
+    /// is called.
     ///
     /// # Errors
-    /// [`GuardRefusal`] if the breaker or the bulkhead refuses.
+    /// [`GuardRefusal`] if the breaker, the bulkhead or the rate refuses.
     pub async fn enter<'t>(
         &self,
         remaining: impl FnOnce() -> Duration,
@@ -245,7 +290,14 @@ impl CallGuard {
     ) -> Result<CallPermit<'_>, GuardRefusal> {
         let leave = self.ask_breaker(turn)?;
         if let Some(permit) = self.bulkhead.enter_at_once() {
-            return Ok(self.permit(leave, permit, Duration::ZERO));
+            let now = self.clock.now();
+            let permit = self.permit(leave, permit, Duration::ZERO);
+            let start = self.lock().next_start(now);
+            if start <= now {
+                return Ok(permit);
+            }
+            let waits = self.wait_for_start(permit, start, remaining(), turn, queued);
+            return Box::pin(waits).await;
         }
         // Boxed because it is rare: otherwise the future of every attempt would be as large.
         Box::pin(self.enter_queue(leave, remaining(), turn, queued)).await
@@ -271,11 +323,43 @@ impl CallGuard {
             Ok(permit) => permit,
             Err(BulkheadFull(_)) => return Err(GuardRefusal::BulkheadFull),
         };
-        let Some(since) = since else { return Ok(self.permit(leave, permit, Duration::ZERO)) };
-        turn.wait().await;
-        // The breaker may have changed while this attempt was queued: ask it again.
-        drop(leave);
-        Ok(self.permit(self.ask_breaker(turn)?, permit, self.clock.since(since)))
+        let mut permit = self.permit(leave, permit, Duration::ZERO);
+        if let Some(since) = since {
+            turn.wait().await;
+            // The breaker may have changed while this attempt was queued: ask it again.
+            permit.ask_again(turn)?;
+            permit.waited = self.clock.since(since);
+        }
+        let start = self.lock().next_start(self.clock.now());
+        let remaining = remaining.saturating_sub(permit.waited);
+        self.wait_for_start(permit, start, remaining, turn, |_| None).await
+    }
+
+    /// Waits until an attempt may start by the rate. A run that is executed again does not wait.
+    async fn wait_for_start<'a, 't>(
+        &'a self,
+        mut permit: CallPermit<'a>,
+        start: Instant,
+        remaining: Duration,
+        turn: CallTurn<'t>,
+        queued: impl FnOnce(Duration) -> Option<BoxFuture<'t, ()>>,
+    ) -> Result<CallPermit<'a>, GuardRefusal> {
+        let now = self.clock.now();
+        let wait = start.saturating_duration_since(now);
+        if wait.is_zero() {
+            return Ok(permit);
+        }
+        let max_wait = self.lock().policy.bulkhead.and_then(|it| it.max_wait);
+        if turn.is_refused_by_rate().unwrap_or(wait > max_wait.unwrap_or(remaining).min(remaining))
+        {
+            self.lock().give_start_back(start);
+            return Err(GuardRefusal::RateReached { retry_in: wait });
+        }
+        let clock = || Box::pin(self.clock.sleep(wait)) as BoxFuture<'_, ()>;
+        turn.wait_or(queued(wait).unwrap_or_else(clock)).await;
+        permit.ask_again(turn)?;
+        permit.waited += self.clock.since(now);
+        Ok(permit)
     }
 
     fn permit<'a>(
@@ -439,6 +523,8 @@ pub(crate) struct GuardState {
     pub(crate) timeout: Duration,
     pub(crate) breaker: Breaker,
     pub(crate) budget: RetryBudget,
+    /// When the attempts of the last minute started, and when those will that wait, if there is a rate.
+    starts: VecDeque<Instant>,
     pub(super) last_good: LastGood,
     pub(crate) faults: Arc<[InjectedFault]>,
     /// Last published state of the breaker.
@@ -478,11 +564,33 @@ impl GuardState {
             policy,
             breaker,
             budget: RetryBudget::default(),
+            starts: VecDeque::new(),
             last_good: LastGood::default(),
             faults: faults.into(),
             published,
             watchers: Vec::new(),
             last_watcher: 0,
+        }
+    }
+
+    /// When the next attempt may start, which is counted then.
+    fn next_start(&mut self, now: Instant) -> Instant {
+        let Some(rate) = self.policy.rate else { return now };
+        let minute_ago = now.checked_sub(MINUTE);
+        while self.starts.front().is_some_and(|start| Some(*start) <= minute_ago) {
+            self.starts.pop_front();
+        }
+        let before = self.starts.len().checked_sub(rate.max(1) as usize);
+        let earliest = before.and_then(|at| self.starts.get(at)).map_or(now, |it| *it + MINUTE);
+        let start = earliest.max(now);
+        self.starts.push_back(start);
+        start
+    }
+
+    /// An attempt does not start then.
+    fn give_start_back(&mut self, start: Instant) {
+        if let Some(at) = self.starts.iter().rposition(|known| *known == start) {
+            self.starts.remove(at);
         }
     }
 
@@ -548,6 +656,7 @@ pub fn limits_of(policy: &CallPolicy, timeout: Duration) -> ToolLimits {
         jitter: policy.jitter,
         breaker: policy.breaker,
         bulkhead: policy.bulkhead,
+        rate: policy.rate,
         retry_budget: policy.retry_budget,
         safe_mode: safe.enabled.then(|| SafeModeHead {
             allow_partial: safe.allow_partial,
@@ -566,6 +675,10 @@ pub enum GuardRefusal {
         retry_in: Option<Duration>,
     },
     BulkheadFull,
+    /// Too many attempts start in a minute.
+    RateReached {
+        retry_in: Duration,
+    },
 }
 
 impl GuardRefusal {
@@ -574,6 +687,7 @@ impl GuardRefusal {
         match self {
             Self::CircuitOpen { .. } => StopReason::CircuitOpen(tool.clone()),
             Self::BulkheadFull => StopReason::BulkheadFull(tool.clone()),
+            Self::RateReached { .. } => StopReason::RateReached(tool.clone()),
         }
     }
 
@@ -582,6 +696,7 @@ impl GuardRefusal {
         match self {
             Self::CircuitOpen { retry_in } => retry_in,
             Self::BulkheadFull => None,
+            Self::RateReached { retry_in } => Some(retry_in),
         }
     }
 }

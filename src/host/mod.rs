@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod client_servers;
 pub mod config;
 pub mod consent;
+pub mod day_account;
 pub mod first_start;
 pub mod from_run;
 pub mod kept_runs;
@@ -65,6 +66,11 @@ impl Dirs {
     /// Path of the database of kept runs.
     pub fn runs(&self) -> PathBuf {
         self.state.join("runs.db")
+    }
+
+    /// Path of the account of what was spent on each day.
+    pub fn spent(&self) -> PathBuf {
+        self.state.join("spent.db")
     }
 
     /// Path of the log file.

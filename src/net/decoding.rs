@@ -4,15 +4,17 @@
 use std::io::{ErrorKind, Write};
 use std::{fmt, io};
 
+use brotli_decompressor::DecompressorWriter;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use hyper::body::Bytes;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
+use ruzstd::decoding::FrameDecoder;
 
 use crate::base::visible::visible_within;
 
-/// Most bytes that are decompressed at once: they may become a thousand times as many, and only then can a
+/// Most bytes that are decompressed at once: they may become thousands of times as many, and only then can a
 /// reader's size limit stop them.
-const PIECE: usize = 4 << 10;
+const PIECE: usize = 1 << 10;
 
 /// Decompresses one body.
 pub(crate) struct BodyDecoder {
@@ -32,7 +34,7 @@ enum Coding {
     Other(String),
 }
 
-/// A decompressor of flate2 that writes into memory.
+/// A decompressor that writes into memory.
 trait Decompressor: Write + Send + Sync {
     /// What was decompressed since the last call.
     fn output(&mut self) -> Vec<u8>;
@@ -55,6 +57,87 @@ macro_rules! decompressor {
 }
 decompressor!(MultiGzDecoder, ZlibDecoder, DeflateDecoder);
 
+impl Decompressor for DecompressorWriter<Vec<u8>> {
+    fn output(&mut self) -> Vec<u8> {
+        std::mem::take(self.get_mut())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.close()
+    }
+}
+
+/// Buffer of the decoder for Brotli, in bytes.
+const BROTLI_BUFFER: usize = 4 << 10;
+
+/// Longest header of a frame of Zstandard, in bytes.
+const ZSTD_HEADER: usize = 18;
+
+/// Decompresses Zstandard, block by block.
+struct ZstdDecoder {
+    frame: FrameDecoder,
+    /// The beginning of a block.
+    rest: Vec<u8>,
+    output: Vec<u8>,
+    /// Whether the header of the frame is read.
+    is_begun: bool,
+}
+
+impl ZstdDecoder {
+    fn new() -> Self {
+        Self { frame: FrameDecoder::new(), rest: Vec::new(), output: Vec::new(), is_begun: false }
+    }
+
+    /// Decompresses the blocks that are complete.
+    fn decode(&mut self) -> io::Result<()> {
+        self.is_begun = true;
+        let mut target = vec![0; 64 << 10];
+        let (mut read, mut source) = (0, self.rest.as_slice());
+        loop {
+            let decoded = self.frame.decode_from_to(source, &mut target);
+            let (taken, written) = decoded.map_err(io::Error::other)?;
+            self.output.extend_from_slice(target.get(..written).unwrap_or_default());
+            read += taken;
+            source = source.get(taken..).unwrap_or_default();
+            if taken == 0 && written == 0 {
+                break;
+            }
+        }
+        self.rest.drain(..read);
+        Ok(())
+    }
+}
+
+impl Write for ZstdDecoder {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.rest.extend_from_slice(bytes);
+        if self.is_begun || self.rest.len() >= ZSTD_HEADER {
+            self.decode()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Decompressor for ZstdDecoder {
+    fn output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        if !self.rest.is_empty() {
+            self.decode()?;
+        }
+        match self.frame.is_finished() {
+            true => Ok(()),
+            false => Err(ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
 impl fmt::Debug for BodyDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BodyDecoder").finish_non_exhaustive()
@@ -65,11 +148,18 @@ impl BodyDecoder {
     /// The decoder for a body with these headers; `None` if it is not compressed.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(CONTENT_ENCODING)?;
-        let name = String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase();
+        Self::named(&String::from_utf8_lossy(value.as_bytes()))
+    }
+
+    /// The decoder for this encoding; `None` if it is none.
+    pub(crate) fn named(encoding: &str) -> Option<Self> {
+        let name = encoding.trim().to_ascii_lowercase();
         let coding = match &*name {
             "" | "identity" => return None,
             "gzip" | "x-gzip" => Coding::Known(Box::new(MultiGzDecoder::new(Vec::new()))),
             "deflate" => Coding::Deflate,
+            "br" => Coding::Known(Box::new(DecompressorWriter::new(Vec::new(), BROTLI_BUFFER))),
+            "zstd" => Coding::Known(Box::new(ZstdDecoder::new())),
             other => Coding::Other(visible_within(other, 40)),
         };
         Some(Self { coding, rest: Bytes::new(), begun: false, ended: false })
@@ -125,7 +215,7 @@ impl BodyDecoder {
             }
             Coding::Deflate => Ok(Vec::new()),
             Coding::Other(name) => {
-                let why = format!("{name} is not supported, only gzip and deflate are");
+                let why = format!("{name} is not supported, only gzip, deflate, br and zstd are");
                 Err(io::Error::new(ErrorKind::Unsupported, why))
             }
         }
@@ -137,6 +227,7 @@ mod tests {
     use flate2::Compression;
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
     use reqwest::header::HeaderValue;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     use super::*;
 
@@ -157,6 +248,12 @@ mod tests {
         encoder.write_all(bytes).expect("memory");
         encoder.finish().expect("memory")
     }
+
+    /// The text of `decodes_every_split_alike`, by the compressor of Node.
+    const BROTLI: [u8; 29] = [
+        27, 31, 0, 248, 141, 148, 174, 198, 82, 249, 86, 70, 87, 110, 119, 121, 200, 38, 157, 100,
+        41, 231, 228, 244, 77, 16, 81, 63, 2,
+    ];
 
     fn decoder(encoding: &'static str) -> Option<BodyDecoder> {
         let mut headers = HeaderMap::new();
@@ -193,6 +290,8 @@ mod tests {
             ("X-GZip ", gzip(text)),
             ("deflate", zlib(text)),
             ("deflate", deflate(text)),
+            ("zstd", compress_to_vec(text, CompressionLevel::Fastest)),
+            ("br", BROTLI.to_vec()),
         ] {
             for at in 0..=whole.len() {
                 let (a, b) = whole.split_at(at);
@@ -211,6 +310,10 @@ mod tests {
         let (body, longest) = decoded("gzip", &[&bomb]).expect("gzip");
         assert_eq!(body.len(), 64 << 20);
         assert!(longest < 8 << 20, "{longest}");
+        let bomb = compress_to_vec(&vec![b' '; 64 << 20][..], CompressionLevel::Fastest);
+        let (body, longest) = decoded("zstd", &[&bomb]).expect("zstd");
+        assert_eq!(body.len(), 64 << 20);
+        assert!(longest < 64 << 20, "{longest}");
     }
 
     #[test]
@@ -235,7 +338,8 @@ mod tests {
         let cut = decoded("gzip", &[&whole[..whole.len() / 2]]).expect_err("cut");
         assert_eq!(cut.kind(), ErrorKind::UnexpectedEof);
         assert!(decoded("gzip", &[b"<html>no gzip at all</html>"]).is_err());
-        let other = decoded("br", &[b"x"]).expect_err("not supported");
-        assert_eq!(other.to_string(), "br is not supported, only gzip and deflate are");
+        let other = decoded("compress", &[b"x"]).expect_err("not supported");
+        let why = "compress is not supported, only gzip, deflate, br and zstd are";
+        assert_eq!(other.to_string(), why);
     }
 }

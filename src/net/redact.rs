@@ -131,6 +131,12 @@ impl Redactor {
         }
     }
 
+    /// Splits off what may be the beginning of a known secret, of which the next piece of a stream has the rest.
+    pub fn split_begun<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
+        let begun = self.known.begun(text, MIN_PREFIX);
+        text.split_at_checked(text.len() - begun).unwrap_or((text, ""))
+    }
+
     /// Whether it knows no secrets.
     pub fn has_no_secrets(&self) -> bool {
         self.known.forms.is_empty()

@@ -12,7 +12,7 @@ use crate::log::facts::ResiliencePlan;
 use crate::log::facts::agents::TeamPlan;
 use crate::log::facts::agents::{AgentHead, SessionHead, SwarmHead};
 use crate::log::facts::collaboration::{CollaborationPlan, DecideRowHead, RoleFlagHead};
-use crate::log::facts::observed::ObservedPlan;
+use crate::log::facts::observed::{GuardPlan, ObservedPlan};
 use crate::log::facts::orchestrator::{OrchestratorPlan, WorkerHead};
 use crate::log::facts::research::ResearchPlan;
 use crate::log::facts::router::{RouteHead, RouterPlan};
@@ -52,7 +52,12 @@ pub(crate) fn plan(
             PatternPlan::Research(Arc::new(research(spec, live, wall_ms, recorded)))
         }
         PatternSpec::Observed(spec) => {
-            PatternPlan::Observed(Arc::new(ObservedPlan { command: spec.command.clone() }))
+            let guard = spec.guard.as_ref().map(|limits| GuardPlan {
+                max_calls: limits.max_calls,
+                max_seconds: limits.max_time.map(|most| most.as_secs()),
+                repeats: limits.repeats,
+            });
+            PatternPlan::Observed(Arc::new(ObservedPlan { command: spec.command.clone(), guard }))
         }
         PatternSpec::Router(spec) => PatternPlan::Router(Arc::new(router(spec, session))),
     }

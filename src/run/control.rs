@@ -537,6 +537,20 @@ impl RunControl {
         self.command(Command::Break { at, set: true });
     }
 
+    /// Pauses the run at the next boundary if one of these is a breakpoint.
+    pub fn pause_if_breakpoint(&self, at: &[BoundaryId]) {
+        let mut state = self.lock();
+        let mut is_one = false;
+        for id in at.iter().filter(|id| state.breaks.contains(*id)).cloned().collect::<Vec<_>>() {
+            state.unreached_pauses.remove(&id);
+            is_one = true;
+        }
+        if is_one {
+            state.program_hold = None;
+            self.hold(&mut state, Initiator::Breakpoint);
+        }
+    }
+
     /// Takes a command. It becomes events when it takes effect, and none if it changes nothing.
     pub fn command(&self, command: Command) {
         let mut state = self.lock();

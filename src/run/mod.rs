@@ -35,7 +35,7 @@ use serde_json::Value;
 use self::control::RunStopped;
 use self::questions::{PeopleMode, Question, Questions};
 use self::servers::{SeenTools, ServerTool};
-use self::spending::Spending;
+use self::spending::{DayAccount, Spending};
 use crate::base::name::{FlagName, PersonName, RoleName, ToolName};
 use crate::base::seeded_random::{Latency, random_duration, random_u64};
 use crate::base::time::{Day, WallClock};
@@ -85,6 +85,8 @@ pub struct RunSettings {
     pub today: Day,
     /// Limits of what the run may spend on its models.
     pub spending: SpendingLimits,
+    /// The account of the day that the calls count for.
+    pub day: Option<Arc<dyn DayAccount>>,
     /// What a resumed run does with a call in doubt, if its tool is not idempotent.
     pub in_doubt: InDoubt,
     /// The setup of the pattern, as the head of the log has it.
@@ -169,6 +171,7 @@ impl RunContext {
             instant,
             today,
             spending,
+            day,
             in_doubt,
             plan,
             asking,
@@ -208,7 +211,7 @@ impl RunContext {
             session,
             instant,
             today,
-            spending: Spending::new(spending),
+            spending: Spending::new(spending, day),
             in_doubt,
             plan,
             asking,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::host::{LastProgress, RunHost};
 use super::questions::Question;
-use super::spending::Reserved;
+use super::spending::{NotReserved, Reserved, Spending};
 use super::{RunContext, spending};
 use crate::base::name::{PersonName, ToolName};
 use crate::base::seeded_random::random_u64;
@@ -281,12 +281,13 @@ impl Callee for ModelCallee<'_> {
                 }
                 Ok(reply)
             };
-            let injected = outside.unwrap_or(&cx.llm).guard.faults();
-            if injected.is_empty() {
+            let guard = &outside.unwrap_or(&cx.llm).guard;
+            if guard.faults().is_empty() {
                 return said.await;
             }
             // Rare: boxed, so that it does not make every other attempt larger.
             let draw = self.scope.random_bits(attempt.number, "fault");
+            let injected = guard.faults_of(draw);
             Box::pin(attempt::with_faults(cx.bus.clock(), &injected, draw, said)).await
         })
     }
@@ -402,12 +403,12 @@ impl RunContext {
 
     /// Stops the run and never returns if its cost is limited, and an agent has not said what a turn cost.
     async fn require_cost(&self, agent: &ToolName, answered: &CallSuccess) {
-        let is_limited = self.questions.scenario().spending.max_cost_usd.is_some();
-        if !is_limited || answered.reply.cost_usd.is_some() {
+        let Some(limit) = self.spending.cost_limit() else { return };
+        if answered.reply.cost_usd.is_some() {
             return;
         }
         let text = format!(
-            "{agent} did not say what its turn cost, so budget.max_cost_usd cannot hold: the run stops"
+            "{agent} did not say what its turn cost, so {limit} cannot hold: the run stops"
         );
         self.publish(answered.span, EventKind::Warning { text });
         self.control.stop(StopReason::MaxCostBudget);
@@ -415,7 +416,12 @@ impl RunContext {
     }
 
     /// Asks the operator whether to extend a limit, and extends it. `None`: the run is stopped meanwhile.
-    pub(crate) async fn ask_to_extend(&self, span: SpanId, reached: BudgetReached) -> Option<bool> {
+    pub(crate) async fn ask_to_extend(
+        &self,
+        spending: &Spending,
+        span: SpanId,
+        reached: BudgetReached,
+    ) -> Option<bool> {
         let question = Question {
             span,
             inside: span,
@@ -429,7 +435,7 @@ impl RunContext {
         let extends =
             matches!(&ended.answered.answer, Answer::Choose { choice, .. } if **choice == *EXTEND);
         if extends {
-            self.spending.extend(&reached);
+            spending.extend(&reached);
         }
         Some(extends)
     }
@@ -444,9 +450,16 @@ impl RunContext {
         loop {
             let (reason, reached) = match self.spending.reserve(estimate, price).await {
                 Ok(reserved) => return reserved,
-                Err(reached) => reached,
+                Err(NotReserved::Reached(reason, reached)) => (reason, reached),
+                Err(NotReserved::Failed(why)) => {
+                    let text = format!("{why}: no call is made");
+                    self.publish(ask.parent, EventKind::Warning { text });
+                    self.control.stop(StopReason::MaxCostBudget);
+                    std::future::pending().await
+                }
             };
-            if self.questions.scenario().on_limit == OnLimit::Ask {
+            let asks = self.questions.scenario().on_limit == OnLimit::Ask;
+            if asks && !reached.is_of_day() {
                 if asking.is_none() {
                     // Only an answer to another call can end this wait.
                     let _waits = self.control.mark_waiting();
@@ -454,7 +467,7 @@ impl RunContext {
                     // Another call may have asked meanwhile.
                     continue;
                 }
-                match self.ask_to_extend(ask.parent, reached).await {
+                match self.ask_to_extend(&self.spending, ask.parent, reached).await {
                     Some(true) => continue,
                     Some(false) => {}
                     // The run is stopped.

@@ -5,9 +5,12 @@
 //! The guarantee: a run spends at most its limit, plus what the replies of calls in flight exceeded
 //! their estimates by.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
 
 use crate::log::event::{BudgetReached, Reply, StopReason, Usage};
 use crate::model::Conversation;
@@ -21,6 +24,8 @@ const BYTES_PER_TOKEN: u64 = 4;
 #[derive(Debug)]
 pub struct Spending {
     limits: SpendingLimits,
+    /// The account of the day that its calls count for.
+    day: Option<Arc<dyn DayAccount>>,
     state: Mutex<SpendingState>,
     /// Signals that a call has ended.
     released: Notify,
@@ -37,11 +42,81 @@ struct SpendingState {
     extended_usd: u32,
 }
 
+/// What all runs of the user may spend on one day, in all processes.
+pub trait DayAccount: fmt::Debug + Send + Sync {
+    fn limits(&self) -> SpendingLimits;
+
+    /// Reserves this much of today, and returns the date. May block for a moment.
+    ///
+    /// # Errors
+    /// There is no room, or the account cannot be written.
+    fn reserve(&self, amount: Amount) -> Result<String, DayRefusal>;
+
+    /// A call that has reserved this much on this date has used that much.
+    fn settle(&self, date: &str, reserved: Amount, used: Amount);
+}
+
+/// Why nothing was reserved for a call on this day.
+#[derive(Debug)]
+pub enum DayRefusal {
+    /// It would exceed the limit; `may_fit`: not once the calls in flight have ended.
+    Full { reached: BudgetReached, may_fit: bool },
+    /// The account cannot be written.
+    Failed(String),
+}
+
+/// Why nothing was reserved for a call.
+#[derive(Debug)]
+pub enum NotReserved {
+    Reached(StopReason, BudgetReached),
+    /// The account of the day cannot be written.
+    Failed(String),
+}
+
+/// How long a call waits before it asks again whether calls of other processes have ended.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+/// A reservation in the account of a day. What was used counts when this is dropped.
+#[derive(Debug)]
+struct DayReservation {
+    account: Arc<dyn DayAccount>,
+    date: String,
+    amount: Amount,
+    used: Amount,
+}
+
+impl DayReservation {
+    async fn of(account: &Arc<dyn DayAccount>, amount: Amount) -> Result<Self, NotReserved> {
+        loop {
+            let account = Arc::clone(account);
+            let reserve = move || {
+                let date = account.reserve(amount)?;
+                Ok(Self { account, date, amount, used: Amount::default() })
+            };
+            let failed = |_| DayRefusal::Failed("it was not asked".to_owned());
+            match spawn_blocking(reserve).await.map_err(failed).flatten() {
+                Ok(reserved) => return Ok(reserved),
+                Err(DayRefusal::Full { may_fit: true, .. }) => tokio::time::sleep(ASK_AGAIN).await,
+                Err(DayRefusal::Full { reached, .. }) => {
+                    return Err(NotReserved::Reached(reached.reason(), reached));
+                }
+                Err(DayRefusal::Failed(why)) => return Err(NotReserved::Failed(why)),
+            }
+        }
+    }
+}
+
+impl Drop for DayReservation {
+    fn drop(&mut self) {
+        self.account.settle(&self.date, self.amount, self.used);
+    }
+}
+
 /// Tokens and US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Amount {
-    tokens: u64,
-    usd: f64,
+pub struct Amount {
+    pub tokens: u64,
+    pub usd: f64,
 }
 
 impl Amount {
@@ -49,7 +124,8 @@ impl Amount {
         Self { tokens: usage.total(), usd: price.map_or(0.0, |price| price.cost(usage)) }
     }
 
-    fn and(self, more: Self) -> Self {
+    /// Both together.
+    pub fn and(self, more: Self) -> Self {
         Self { tokens: self.tokens.saturating_add(more.tokens), usd: self.usd + more.usd }
     }
 
@@ -62,15 +138,24 @@ impl Amount {
 }
 
 impl Spending {
-    /// Starts with nothing spent.
-    pub fn new(limits: SpendingLimits) -> Self {
+    /// Starts with nothing spent. `day`: the account of the day that its calls count for.
+    pub fn new(limits: SpendingLimits, day: Option<Arc<dyn DayAccount>>) -> Self {
         let (state, asking) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { limits, state, released: Notify::new(), asking }
+        Self { limits, day, state, released: Notify::new(), asking }
     }
 
     /// Whether there is a limit; if not, no estimate is needed.
     pub fn is_limited(&self) -> bool {
-        !self.limits.is_none()
+        !self.limits.is_none() || self.day.is_some()
+    }
+
+    /// The setting that limits the cost; `None`: a call without a price may be made.
+    pub fn cost_limit(&self) -> Option<&'static str> {
+        let of_day = self.day.as_ref().and_then(|day| day.limits().max_cost_usd);
+        match self.limits.max_cost_usd {
+            Some(_) => Some("max_cost_usd"),
+            None => of_day.map(|_| "limits.day.cost_usd"),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, SpendingState> {
@@ -85,8 +170,20 @@ impl Spending {
         &self,
         estimate: Usage,
         price: Option<Price>,
-    ) -> Result<Reserved<'_>, (StopReason, BudgetReached)> {
+    ) -> Result<Reserved<'_>, NotReserved> {
         let amount = Amount::of(&estimate, price);
+        let mut reserved = self.reserve_of_run(amount, price).await?;
+        if let Some(day) = &self.day {
+            reserved.day = Some(DayReservation::of(day, amount).await?);
+        }
+        Ok(reserved)
+    }
+
+    async fn reserve_of_run(
+        &self,
+        amount: Amount,
+        price: Option<Price>,
+    ) -> Result<Reserved<'_>, NotReserved> {
         loop {
             let came_back = self.released.notified();
             tokio::pin!(came_back);
@@ -94,12 +191,12 @@ impl Spending {
             {
                 let mut state = self.lock();
                 if let Some(reached) = self.exceeded_limit(&state, state.spent, amount) {
-                    return Err(reached);
+                    return Err(NotReserved::Reached(reached.reason(), reached));
                 }
                 let with_those_out = state.spent.and(state.reserved);
                 if self.exceeded_limit(&state, with_those_out, amount).is_none() {
                     state.reserved = state.reserved.and(amount);
-                    return Ok(Reserved { spending: self, amount, price });
+                    return Ok(Reserved { spending: self, amount, price, day: None });
                 }
             }
             came_back.await;
@@ -123,27 +220,32 @@ impl Spending {
         state: &SpendingState,
         used: Amount,
         more: Amount,
-    ) -> Option<(StopReason, BudgetReached)> {
-        let all = used.and(more);
+    ) -> Option<BudgetReached> {
         let tokens = self.limits.max_total_tokens;
-        if let Some(limit) =
-            tokens.map(|limit| limit.saturating_mul(u64::from(state.extended_tokens) + 1))
-            && all.tokens > limit
-        {
-            let (spent, estimate) = (used.tokens, more.tokens);
-            let reached = BudgetReached::Tokens { limit, spent, estimate };
-            return Some((StopReason::MaxTokensBudget, reached));
-        }
         let usd = self.limits.max_cost_usd;
-        if let Some(limit) = usd.map(|limit| limit * (f64::from(state.extended_usd) + 1.0))
-            && all.usd > limit
-        {
-            let (spent, estimate) = (used.usd, more.usd);
-            let reached = BudgetReached::Cost { limit, spent, estimate };
-            return Some((StopReason::MaxCostBudget, reached));
-        }
-        None
+        let limits = SpendingLimits {
+            max_total_tokens: tokens
+                .map(|limit| limit.saturating_mul(u64::from(state.extended_tokens) + 1)),
+            max_cost_usd: usd.map(|limit| limit * (f64::from(state.extended_usd) + 1.0)),
+        };
+        exceeded(limits, used, more, false)
     }
+}
+
+/// The limit that this much more would exceed; `of_day`: those of a day.
+pub fn exceeded(
+    limits: SpendingLimits,
+    used: Amount,
+    more: Amount,
+    of_day: bool,
+) -> Option<BudgetReached> {
+    let all = used.and(more);
+    if let Some(limit) = limits.max_total_tokens.filter(|limit| all.tokens > *limit) {
+        let (spent, estimate) = (used.tokens, more.tokens);
+        return Some(BudgetReached::Tokens { limit, spent, estimate, of_day });
+    }
+    let limit = limits.max_cost_usd.filter(|limit| all.usd > *limit)?;
+    Some(BudgetReached::Cost { limit, spent: used.usd, estimate: more.usd, of_day })
 }
 
 /// The reservation of a call. It is released when this is dropped.
@@ -152,13 +254,17 @@ pub struct Reserved<'a> {
     spending: &'a Spending,
     amount: Amount,
     price: Option<Price>,
+    day: Option<DayReservation>,
 }
 
 impl Reserved<'_> {
     /// Records what the call really used; `cost_usd`: what it cost, if that was said.
-    pub fn used(self, usage: &Usage, cost_usd: Option<f64>) {
+    pub fn used(mut self, usage: &Usage, cost_usd: Option<f64>) {
         let mut used = Amount::of(usage, self.price);
         used.usd = cost_usd.unwrap_or(used.usd);
+        if let Some(day) = &mut self.day {
+            day.used = used;
+        }
         let mut state = self.spending.lock();
         state.spent = state.spent.and(used);
     }
@@ -217,13 +323,20 @@ mod tests {
     use super::*;
 
     fn limited(tokens: Option<u64>, usd: Option<f64>) -> Spending {
-        Spending::new(SpendingLimits { max_total_tokens: tokens, max_cost_usd: usd })
+        Spending::new(SpendingLimits { max_total_tokens: tokens, max_cost_usd: usd }, None)
+    }
+
+    fn reached(why: NotReserved) -> BudgetReached {
+        match why {
+            NotReserved::Reached(_, reached) => reached,
+            NotReserved::Failed(why) => unreachable!("{why}"),
+        }
     }
 
     /// Result of a reservation that does not wait; `None` if it would wait.
     fn now(spending: &Spending, tokens: u64) -> Option<Result<Reserved<'_>, BudgetReached>> {
         let reserved = spending.reserve(Usage::new(tokens, 0), None).now_or_never()?;
-        Some(reserved.map_err(|(_, reached)| reached))
+        Some(reserved.map_err(reached))
     }
 
     #[test]
@@ -231,12 +344,12 @@ mod tests {
         let spending = limited(Some(100), None);
         let first = now(&spending, 60).expect("there is room").expect("there is room");
         assert!(now(&spending, 60).is_none(), "it fits after the first call has ended");
-        let reached = BudgetReached::Tokens { limit: 100, spent: 0, estimate: 101 };
+        let reached = BudgetReached::Tokens { limit: 100, spent: 0, estimate: 101, of_day: false };
         assert_eq!(now(&spending, 101).expect("at once").err(), Some(reached));
         first.used(&Usage::new(10, 5), None);
         let second = now(&spending, 60).expect("there is room").expect("there is room");
         second.used(&Usage::new(50, 30), None);
-        let reached = BudgetReached::Tokens { limit: 100, spent: 95, estimate: 6 };
+        let reached = BudgetReached::Tokens { limit: 100, spent: 95, estimate: 6, of_day: false };
         assert_eq!(now(&spending, 6).expect("at once").err(), Some(reached));
         drop(now(&spending, 5).expect("there is room").expect("there is room"));
     }
@@ -253,11 +366,49 @@ mod tests {
         reserved.used(&Usage::new(100_000, 0), None);
         let reserved = reserve(dear).expect("0.10 and 0.90");
         reserved.used(&Usage::new(0, 1_000), None);
-        let (reason, reached) = reserve(dear).expect_err("0.11 and 0.90");
-        assert_eq!(reason, StopReason::MaxCostBudget);
-        let BudgetReached::Cost { limit, spent, estimate } = reached else { panic!("a cost") };
+        let reached = reached(reserve(dear).expect_err("0.11 and 0.90"));
+        assert_eq!(reached.reason(), StopReason::MaxCostBudget);
+        let BudgetReached::Cost { limit, spent, estimate, .. } = reached else { panic!("a cost") };
         assert!((limit - 1.0).abs() + (spent - 0.11).abs() + (estimate - 0.9).abs() < 1e-9);
         assert!(reserve(None).is_ok(), "calls without a price cost nothing here");
+    }
+
+    /// An account of a day with room for so many tokens, and what it was told.
+    #[derive(Debug)]
+    struct Day(u64, Mutex<Vec<(u64, u64)>>);
+
+    impl DayAccount for Day {
+        fn limits(&self) -> SpendingLimits {
+            SpendingLimits { max_total_tokens: Some(self.0), max_cost_usd: None }
+        }
+
+        fn reserve(&self, amount: Amount) -> Result<String, DayRefusal> {
+            match exceeded(self.limits(), Amount::default(), amount, true) {
+                Some(reached) => Err(DayRefusal::Full { reached, may_fit: false }),
+                None => Ok("2026-02-10".to_owned()),
+            }
+        }
+
+        fn settle(&self, date: &str, reserved: Amount, used: Amount) {
+            assert_eq!(date, "2026-02-10");
+            self.1.lock().expect("no panic").push((reserved.tokens, used.tokens));
+        }
+    }
+
+    /// A call counts for its day what it has used, and nothing if it was not made.
+    #[tokio::test]
+    async fn calls_count_for_their_day() {
+        let day = Arc::new(Day(100, Mutex::default()));
+        let spending = Spending::new(SpendingLimits::default(), Some(Arc::clone(&day) as _));
+        assert!(spending.is_limited());
+        let reserve = |tokens| spending.reserve(Usage::new(tokens, 0), None);
+        reserve(60).await.expect("room").used(&Usage::new(10, 5), None);
+        drop(reserve(70).await.expect("room"));
+        let why = reached(reserve(101).await.expect_err("no room"));
+        let sentence = "The next call may use 101 tokens, and 0 of 100 are used today \
+                        (limits.day.total_tokens of the configuration).";
+        assert_eq!(why.sentence(), sentence);
+        assert_eq!(*day.1.lock().expect("no panic"), [(60, 15), (70, 0)]);
     }
 
     proptest! {

@@ -417,17 +417,13 @@ impl ToolCallee<'_> {
                 active: self.scope.cx.control().active(),
             };
             // Injected faults apply before the tool, so its own client sees them too.
-            let injected = self.guarded.guard.faults();
-            let answered = if injected.is_empty() {
+            let guard = &self.guarded.guard;
+            let answered = if guard.faults().is_empty() {
                 tool.ask(asked).await
             } else {
-                attempt::with_faults(
-                    self.scope.bus().clock(),
-                    &injected,
-                    spread(draw("fault")),
-                    tool.ask(asked),
-                )
-                .await
+                let draw = spread(draw("fault"));
+                let (clock, injected) = (self.scope.bus().clock(), guard.faults_of(draw));
+                attempt::with_faults(clock, &injected, draw, tool.ask(asked)).await
             };
             let failed = match answered {
                 Ok(result) if ask.purpose == Purpose::ListTools => {

@@ -23,7 +23,8 @@ use super::read::tree::{TomlNode, TomlValue};
 use super::read::{
     ReadContext, UnknownKey, UnknownKeys, closest_name, read_document, suggest_name,
 };
-use super::spec::{JsonMode, Price, Tuning};
+use super::rules::LimitsTable;
+use super::spec::{JsonMode, Price, SpendingLimits, Tuning};
 use super::telemetry::{TelemetryDefaults, TelemetryTable};
 use super::tools::mcp::{McpServerSpec, McpTable, ServerName, build_server};
 
@@ -40,6 +41,8 @@ pub struct UserConfig {
     /// How the dashboard looks.
     pub ui: UiDefaults,
     pub store: StoreDefaults,
+    /// What all live and guarded runs may spend on a day.
+    pub day: SpendingLimits,
     /// Keys of the dashboard's actions, in the file's order.
     pub keys: Vec<ConfiguredKeys>,
     /// The cluster whose runs are shown and played.
@@ -135,6 +138,8 @@ record! {
         ui: UiTable = table,
         /// Which runs are kept, and for how long.
         store: StoreTable = table,
+        /// What live and guarded runs may spend.
+        limits: LimitsTable = table,
         /// Keys of the dashboard's actions: a key or a list of keys by the name of the action.
         keys: NamedEntries<KeyList, ActionName> = default(NamedEntries::default()),
         /// The cluster whose runs are shown and played.
@@ -287,6 +292,7 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
         keep_days: store.keep_days.map_or(usual.keep_days, |it| it.0),
         keep_bytes: store.keep_bytes.map_or(usual.keep_bytes, |it| u64::from(it.0)),
     });
+    let day = file.limits.map(LimitsTable::of_day).unwrap_or_default();
     let place = |at| {
         let (line, column) = cx.position(at);
         (line, format!("{line}:{column}"))
@@ -314,7 +320,7 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
     let servers = servers.filter_map(|entry| cx.at_key("mcp", |cx| server(entry, cx)));
     let mcp = servers.collect();
     let telemetry = file.telemetry.map(|table| table.defaults()).unwrap_or_default();
-    Some(UserConfig { model, prices, ui, store, keys, cluster, mcp, telemetry })
+    Some(UserConfig { model, prices, ui, store, day, keys, cluster, mcp, telemetry })
 }
 
 /// An MCP server of the configuration, which has to say how it is reached.
@@ -602,13 +608,17 @@ monitor = "http://a:8222"
 otlp = "http://a:4318"
 headers = { authorization = { env = "TRACES_TOKEN" } }
 content = true
+
+[limits.day]
+cost_usd = 5.0
+total_tokens = 2000000
 "#;
 
     #[test]
     fn a_whole_file_is_read() {
         let checked = check_config("config.toml", WHOLE);
         assert!(checked.problems.is_empty(), "{}", checked.problems);
-        let UserConfig { model, prices, ui, store, keys, cluster, mcp: _, telemetry } =
+        let UserConfig { model, prices, ui, store, day, keys, cluster, mcp: _, telemetry } =
             checked.config;
         assert_eq!((telemetry.otlp.as_deref(), telemetry.content), (Some("http://a:4318"), true));
         let token = Setting::Env("TRACES_TOKEN".to_owned());
@@ -639,6 +649,7 @@ content = true
         let kept =
             StoreDefaults { keep: false, keep_runs: 20, keep_days: 7, keep_bytes: 5_000_000 };
         assert_eq!(store, kept);
+        assert_eq!((day.max_cost_usd, day.max_total_tokens), (Some(5.0), Some(2_000_000)));
         let file = |path: &str| Some(PathBuf::from(path));
         let known = ClusterDefaults {
             url: Some("nats://a, nats://b".to_owned()),
@@ -722,7 +733,7 @@ content = true
             ("[model]\ntheme = 'x'", "model.theme: unknown key `theme` (did you mean `ui.theme`?)"),
             (
                 "[team]\nx = 1",
-                "team: unknown key `team` (one of model, prices, ui, store, keys, cluster, mcp, telemetry)",
+                "team: unknown key `team` (one of model, prices, ui, store, limits, keys, cluster, mcp, telemetry)",
             ),
             (
                 "[prices.x]\ninput = 1\noutput = 1\ncache = 1",

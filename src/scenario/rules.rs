@@ -3,20 +3,22 @@
 
 use std::sync::Arc;
 
-use super::check::condition::build_rows;
+use super::check::condition::{build_rows, condition_of_names};
 use super::check::tools::model_policy;
-use super::patterns::observed::{GuardLimits, ModelRule};
+use super::patterns::observed::{GuardLimits, ModelRule, PAUSE_NAMES};
 use super::read::amount::{Dollars, Seconds};
 use super::read::format::ExpectTable;
 use super::read::format::tools::{BreakerTable, BulkheadTable, InjectedTable};
 use super::read::names::{NameRule, NamedEntries};
 use super::read::problem::Problems;
 use super::read::shape::{
-    BoundedList, FormatShape, IntegerField, ObjectSchema, Positioned, Requirement, record, words,
+    BoundedList, FormatShape, IntegerField, NonBlankString, ObjectSchema, Positioned, Requirement,
+    join_doc_lines, record, words,
 };
 use super::read::tree::{TomlNode, TomlValue};
 use super::read::{ReadContext, UnknownKeys, read_document, suggest_name};
 use super::rows::{Rows, has_tables};
+use super::spec::policy::{CallPolicy, max};
 use super::spec::{OnLimit, SpendingLimits};
 use super::{ScenarioOrigin, name};
 
@@ -28,6 +30,8 @@ record! {
         /// How models are protected, by their names: `openai/gpt-5.1`, `openai/*` or `*`. The first name that fits
         /// counts.
         models: NamedEntries<ModelRuleTable, ModelPattern> = default(NamedEntries::default()),
+        /// Where the run pauses.
+        pause: BoundedList<Positioned<PauseTable>, 0, 20> = default(BoundedList(Vec::new())),
         /// What has to hold when the program has ended.
         expect: BoundedList<Positioned<ExpectTable>, 0, 200> = default(BoundedList(Vec::new())),
     }
@@ -44,8 +48,48 @@ record! {
         max_calls: IntegerField<1, 1_000_000_000> = optional,
         /// Seconds after which calls are refused.
         max_seconds: Seconds = optional,
-        /// What happens when the next call would exceed max_total_tokens or max_cost_usd.
+        /// How often the same request may be sent, and the same tool called in a row with the same result.
+        repeats: IntegerField<2, 1_000_000> = optional,
+        /// Tools that may be called again and again with the same result, because they poll.
+        polling: BoundedList<NonBlankString, 0, 100> = default(BoundedList(Vec::new())),
+        /// What happens when the next call would exceed a limit.
         on_limit: LimitRule = default(LimitRule::Refuse),
+    }
+}
+
+record! {
+    /// Where the run pauses.
+    struct PauseTable => {
+        /// Before a call for which this CEL condition holds. It may use provider, model, number (of the call), tokens
+        /// (the most that it may use), prompt (the last message) and tools (the names of those that it offers).
+        when: NonBlankString = needed,
+    }
+}
+
+record! {
+    /// What live and guarded runs may spend: a table of the configuration.
+    struct LimitsTable => {
+        /// On a day, all runs of this user on this machine together, but for those of a cluster.
+        day: DayTable = table,
+    }
+}
+
+record! {
+    /// What all runs may spend on a day, by the date of this machine.
+    struct DayTable => {
+        /// US dollars, estimated from prices.
+        cost_usd: Dollars = optional,
+        /// Tokens of prompts and replies together.
+        total_tokens: IntegerField<1, 1_000_000_000> = optional,
+    }
+}
+
+impl LimitsTable {
+    pub(super) fn of_day(self) -> SpendingLimits {
+        self.day.map_or_else(SpendingLimits::default, |day| SpendingLimits {
+            max_total_tokens: day.total_tokens.map(|it| u64::from(it.0)),
+            max_cost_usd: day.cost_usd.map(|it| it.0),
+        })
     }
 }
 
@@ -68,6 +112,8 @@ record! {
         breaker: BreakerTable = optional,
         /// Bulkhead: how many attempts may run concurrently. Default: any number.
         bulkhead: BulkheadTable = optional,
+        /// Most attempts that start in a minute; more wait as in the queue of the bulkhead. Default: any number.
+        rate: IntegerField<1, { max::RATE }> = optional,
         /// Faults that are injected from the start of the run.
         faults: BoundedList<Positioned<InjectedTable>, 0, 5> = default(BoundedList(Vec::new())),
     }
@@ -96,7 +142,7 @@ pub struct Rules {
 
 /// Whether a file has rules, and nothing that a scenario needs.
 pub fn is_rules_file(text: &str) -> bool {
-    has_tables(text, &["budget", "models", "expect"])
+    has_tables(text, &["budget", "models", "pause", "expect"])
 }
 
 /// Reads a file of rules.
@@ -126,9 +172,21 @@ fn read(text: &str, origin: &ScenarioOrigin, cx: &mut ReadContext) -> Option<Rul
             let (policy, faults) = cx.at_key(&entry.name, |cx| {
                 model_policy(table.breaker.as_ref(), table.bulkhead.as_ref(), &table.faults, cx)
             })?;
+            let policy = CallPolicy { rate: table.rate.map(|it| it.0), ..policy };
             Some(ModelRule { name: entry.name.clone(), policy: Arc::new(policy), faults })
         });
         rules.collect()
+    });
+    let pauses = cx.at_key("pause", |cx| {
+        let rows = file.pause.0.iter().enumerate();
+        let condition = |(index, row): (usize, &Positioned<PauseTable>)| {
+            let when = row.value.when.as_ref()?;
+            let condition = cx.at_index(index, |cx| {
+                cx.at_key("when", |cx| condition_of_names(when, PAUSE_NAMES, cx))
+            });
+            condition.map(Arc::new)
+        };
+        rows.filter_map(condition).collect()
     });
     let budget = file.budget?;
     let count = |field: Option<IntegerField<1, 1_000_000_000>>| field.map(|it| u64::from(it.0));
@@ -143,7 +201,12 @@ fn read(text: &str, origin: &ScenarioOrigin, cx: &mut ReadContext) -> Option<Rul
         },
         max_calls: count(budget.max_calls),
         max_time: budget.max_seconds.map(|it| it.0),
+        repeats: budget.repeats.map(|it| u64::from(it.0)),
+        polling: budget.polling.0.into_iter().map(|name| name.text).collect(),
+        refuses_unread: true,
         models,
+        pauses,
+        pause_at: Vec::new(),
     };
     let rows = (!rows.is_empty()).then(|| Rows::of_rules(name(origin).as_str(), origin, rows));
     Some(Rules { limits, rows })
@@ -170,7 +233,7 @@ mod tests {
         let rules = read(
             "[budget]\nmax_cost_usd = 0.5\nmax_calls = 3\non_limit = \"ask\"\n\n\
              [models.\"openai/gpt-5.1\"]\nbreaker = { fail_threshold = 2 }\n\n\
-             [models.\"openai/*\"]\nbulkhead = { max_in_flight = 1 }\nfaults = [{ kind = \"latency\", ms = 5 }]\n\n\
+             [models.\"openai/*\"]\nrate = 30\nbulkhead = { max_in_flight = 1 }\nfaults = [{ kind = \"latency\", ms = 5 }]\n\n\
              [[expect]]\nthat = 'calls(\"refund\") == 1'\n",
         )
         .expect("rules");
@@ -187,6 +250,7 @@ mod tests {
         let (first, second) = (&models[0], &models[1]);
         assert_eq!(first.policy.breaker.map(|it| it.fail_threshold), Some(2));
         assert!(first.policy.bulkhead.is_none() && second.policy.breaker.is_none());
+        assert_eq!((first.policy.rate, second.policy.rate), (None, Some(30)));
         assert_eq!(
             (second.policy.bulkhead.map(|it| it.max_in_flight), second.faults.len()),
             (Some(1), 1)
@@ -218,6 +282,8 @@ mod tests {
             ("[models.\"a b\"]\n", "provider/model"),
             ("[models.\"*\"]\nbreaker = { size = 3 }\n", "`size` has no effect without a window"),
             ("[[expect]]\nthat = 'tokns < 3'\n", "did you mean `tokens`?"),
+            ("[[pause]]\nwhen = 'modl == \"m\"'\n", "did you mean `model`?"),
+            ("[budget]\nrepeats = 1\n", "guard.toml:2:"),
         ] {
             let found = read(text).expect_err(text);
             assert!(found.iter().any(|line| line.contains(wanted)), "{wanted}: {found:?}");

@@ -9,6 +9,7 @@
 //! from the log when it is read.
 
 pub mod database;
+pub mod day_ledger;
 pub mod file;
 pub mod recorder;
 #[cfg(test)]

@@ -54,7 +54,7 @@ const ENDPOINTS: [(&str, &str); 4] = [
 
 /// Variables that would send spans elsewhere, or make an exporter raise. They are set, not removed, because
 /// `load_dotenv()` sets each variable that is missing.
-const OTEL: [(&str, &str); 20] = [
+const OTEL: [(&str, &str); 16] = [
     ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
     ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf"),
     ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "http/protobuf"),
@@ -67,10 +67,6 @@ const OTEL: [(&str, &str); 20] = [
     ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", ""),
     ("OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE", ""),
     ("OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", ""),
-    ("OTEL_EXPORTER_OTLP_COMPRESSION", "none"),
-    ("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "none"),
-    ("OTEL_EXPORTER_OTLP_LOGS_COMPRESSION", "none"),
-    ("OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", "none"),
     ("OTEL_EXPORTER_OTLP_INSECURE", "true"),
     ("OTEL_EXPORTER_OTLP_TRACES_INSECURE", "true"),
     ("OTEL_BSP_SCHEDULE_DELAY", "200"),
@@ -244,6 +240,11 @@ impl RunningProgram {
         }
         self.resizing.inspect(JoinHandle::abort);
         code
+    }
+
+    /// Its number; `None`: it has ended.
+    pub fn number(&self) -> Option<u32> {
+        self.signals.pid
     }
 
     /// What sends it signals while it is waited for.

@@ -8,13 +8,15 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use super::callers::Caller;
 use super::{PartMessage, Protocol, SpanMessage, TraceMessage};
 use crate::base::time::now_ms;
 use crate::engine::RunHandle;
 use crate::log::event::RunId;
 use crate::log::facts::observed::{SPANS_MISSING, SpanAbout, TextStream};
 use crate::pattern::observed::{
-    GuardedRequest, MAX_SPANS, Observation, ObservationSender, ObservedEnd, PriceOf, scenario,
+    GuardAccount, GuardedRequest, MAX_SPANS, Observation, ObservationSender, ObservedEnd, PriceOf,
+    scenario,
 };
 use crate::scenario::Scenario;
 use crate::scenario::patterns::observed::ObservedProgram;
@@ -24,6 +26,9 @@ const QUIET: Duration = Duration::from_secs(10);
 
 /// The same where a parent was named and not reported: it may be a span of another program.
 const PARENT: Duration = Duration::from_secs(300);
+
+/// How often the programs that a listening proxy serves are looked for.
+const ALIVE: Duration = Duration::from_secs(1);
 
 /// Most traces with an open run: the one that is silent for the longest time makes room.
 const MAX_RUNS: usize = 64;
@@ -42,7 +47,8 @@ const MAX_SKEW_US: u64 = 24 * 3_600 * 1_000_000;
 
 /// What reaches the hub.
 pub enum HubInput {
-    Messages(Vec<TraceMessage>),
+    /// What a program reports, and which one where there are several.
+    Messages(Option<Arc<Caller>>, Vec<TraceMessage>),
     Part(PartMessage),
     /// A line of the output of the program.
     Line(TextStream, String),
@@ -50,8 +56,8 @@ pub enum HubInput {
     Warning(String),
     /// Why spans did not come in. It concerns each run that is open.
     Missing(String),
-    /// A request to a model, of a program that is guarded.
-    Request(GuardedRequest),
+    /// A request to a model, of a program that is guarded, and of which one where there are several.
+    Request(Option<Arc<Caller>>, GuardedRequest),
     /// The program has ended, with this exit code. Nothing follows.
     Ended(i32),
 }
@@ -126,12 +132,20 @@ struct TraceRun {
     thread: Option<Arc<str>>,
     /// Why spans of it are missing.
     missing: HashSet<String>,
+    /// Of a program that a listening proxy serves.
+    caller: Option<Arc<Caller>>,
 }
 
 /// The traces of a program.
 pub struct Hub {
     program: ObservedProgram,
     price_of: PriceOf,
+    /// What guarded programs may use.
+    account: Option<Arc<GuardAccount>>,
+    /// The token of the proxy, which programs print with its address.
+    token: String,
+    /// When it looks next for programs of a listening proxy that have ended.
+    look_at: Instant,
     start: StartRun,
     traces: HashMap<Arc<str>, TraceRun>,
     /// A run that waits for its trace.
@@ -151,11 +165,19 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// A hub for a program.
-    pub fn new(program: ObservedProgram, price_of: PriceOf, start: StartRun) -> Self {
+    /// A hub for a program. `account`: what it may use, if it is guarded.
+    pub fn new(
+        program: ObservedProgram,
+        price_of: PriceOf,
+        account: Option<Arc<GuardAccount>>,
+        start: StartRun,
+    ) -> Self {
         Self {
             program,
             price_of,
+            account,
+            token: String::new(),
+            look_at: Instant::now(),
             start,
             traces: HashMap::new(),
             waiting: None,
@@ -169,9 +191,14 @@ impl Hub {
         }
     }
 
+    /// The same, for programs that print the address of a proxy with this token.
+    pub fn hiding(self, token: &str) -> Self {
+        Self { token: token.to_owned(), ..self }
+    }
+
     /// Starts the run that waits for the first trace.
     pub async fn wait_for_trace(&mut self) {
-        self.waiting = self.begin().await;
+        self.waiting = self.begin(None).await;
     }
 
     /// Brings everything to its run, until the program has ended or nothing more can come.
@@ -186,13 +213,17 @@ impl Hub {
                 }
             };
             match input {
-                Some(HubInput::Messages(messages)) => {
+                Some(HubInput::Messages(caller, messages)) => {
                     for message in messages {
-                        self.receive(message).await;
+                        self.receive(caller.as_ref(), message).await;
                     }
                 }
                 Some(HubInput::Part(part)) => self.take_part(part).await,
                 Some(HubInput::Line(stream, text)) => {
+                    let text = match self.token.is_empty() {
+                        true => text,
+                        false => text.replace(&self.token, "***"),
+                    };
                     let (span, text) = (Arc::default(), super::texts::text(&text));
                     self.send_to_current(Observation::Text { span, stream, text }).await;
                 }
@@ -200,9 +231,13 @@ impl Hub {
                     self.send_to_current(Observation::Warning(text)).await;
                 }
                 Some(HubInput::Missing(why)) => self.add_missing(&why).await,
-                // The run of the program is open until it ends.
-                Some(HubInput::Request(request)) => {
-                    if let Some(of) = self.waiting.as_ref().or(self.traces.values().next()) {
+                Some(HubInput::Request(caller, request)) => {
+                    let of = match &caller {
+                        Some(caller) => self.run_of(caller).await,
+                        // The run of the program is open until it ends.
+                        None => self.waiting.as_mut().or(self.traces.values_mut().next()),
+                    };
+                    if let Some(of) = of {
                         let _ = of.sender.send(Observation::Request(request)).await;
                     }
                 }
@@ -212,8 +247,30 @@ impl Hub {
         }
     }
 
-    async fn begin(&mut self) -> Option<TraceRun> {
-        let (scenario, sender) = scenario(&self.program, Arc::clone(&self.price_of))?;
+    /// The run of a program that a listening proxy serves.
+    async fn run_of(&mut self, caller: &Arc<Caller>) -> Option<&mut TraceRun> {
+        if self.traces.get(&caller.key).is_some_and(|of| of.sender.is_closed()) {
+            self.traces.remove(&caller.key);
+        }
+        if !self.traces.contains_key(&caller.key) {
+            if self.traces.len() >= MAX_RUNS {
+                self.end_silent().await;
+            }
+            let begun = self.begin(Some(caller)).await?;
+            self.traces.insert(Arc::clone(&caller.key), begun);
+        }
+        let of = self.traces.get_mut(&caller.key)?;
+        of.last = Instant::now();
+        Some(of)
+    }
+
+    async fn begin(&mut self, caller: Option<&Arc<Caller>>) -> Option<TraceRun> {
+        let mut program = self.program.clone();
+        if let Some(caller) = caller {
+            program.name.clone_from(&caller.name);
+        }
+        let (price_of, account) = (Arc::clone(&self.price_of), self.account.clone());
+        let (scenario, sender) = scenario(&program, price_of, account)?;
         let run = (self.start)(scenario)?;
         for unsent in self.unsent.drain(..) {
             let _ = sender.send(unsent).await;
@@ -233,14 +290,15 @@ impl Hub {
             part: None,
             thread: None,
             missing,
+            caller: caller.cloned(),
         })
     }
 
-    async fn receive(&mut self, message: TraceMessage) {
+    async fn receive(&mut self, caller: Option<&Arc<Caller>>, message: TraceMessage) {
         let TraceMessage { protocol, framework, mut trace, what } = message;
         // A start of a guarded program is one run.
         if self.program.guard.is_some() {
-            trace = Arc::default();
+            trace = caller.map(|caller| Arc::clone(&caller.key)).unwrap_or_default();
         }
         if let SpanMessage::Partial { span, text } = &what {
             let is_open = self.traces.get(&trace).is_some_and(|of| of.open.contains(span));
@@ -276,7 +334,7 @@ impl Hub {
             let waiting = self.waiting.take_if(|waiting| is_of_span || waiting.sender.is_closed());
             let begun = match waiting.filter(|waiting| !waiting.sender.is_closed()) {
                 Some(waiting) => Some(waiting),
-                None if is_of_span => self.begin().await,
+                None if is_of_span => self.begin(caller).await,
                 // A log record begins no run.
                 None => None,
             };
@@ -394,13 +452,20 @@ impl Hub {
 
     /// When the next run ends if nothing more comes.
     fn next_quiet(&self) -> Option<Instant> {
-        let ends = self.traces.values().filter_map(TraceRun::ends_at);
-        ends.min().filter(|_| self.program.guard.is_none())
+        if self.program.guard.is_some() {
+            let is_open = self.traces.values().any(|of| of.caller.is_some());
+            return is_open.then_some(self.look_at);
+        }
+        self.traces.values().filter_map(TraceRun::ends_at).min()
     }
 
     async fn end_quiet(&mut self) {
         let now = Instant::now();
-        let is_over = |of: &TraceRun| of.ends_at().is_some_and(|at| at <= now);
+        self.look_at = now + ALIVE;
+        let is_over = |of: &TraceRun| match &of.caller {
+            Some(caller) => !caller.is_alive(1) && of.last + QUIET <= now,
+            None => of.ends_at().is_some_and(|at| at <= now),
+        };
         let traces = self.traces.iter().filter(|(_, of)| is_over(of));
         let over: Vec<Arc<str>> = traces.map(|(id, _)| Arc::clone(id)).collect();
         for trace in over {
@@ -418,8 +483,14 @@ impl Hub {
 
     async fn end_trace(&mut self, trace: Arc<str>) {
         if let Some(of) = self.traces.remove(&trace) {
-            let _ = of.sender.send(Observation::Over(ObservedEnd::Spans)).await;
-            self.over.insert(trace, of.run.id().clone());
+            let end = match &of.caller {
+                Some(_) => ObservedEnd::Program(0),
+                None => ObservedEnd::Spans,
+            };
+            let _ = of.sender.send(Observation::Over(end)).await;
+            if of.caller.is_none() {
+                self.over.insert(trace, of.run.id().clone());
+            }
         }
     }
 

@@ -2,12 +2,14 @@
 //! run ([`Observation`](crate::pattern::observed::Observation)). Three protocols are received: that of LangSmith's
 //! tracer ([`langsmith`]), OpenTelemetry's ([`otlp`]), and that of a file for Python that reports starts ([`tap`]). Nothing is sent anywhere, and nothing that is received is executed.
 
+pub mod callers;
 pub mod child;
 pub mod hub;
 mod langsmith;
 mod lines;
 mod messages;
 mod otlp;
+pub mod port;
 pub mod proxy;
 mod server;
 mod tap;

@@ -4,15 +4,17 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
-use std::io::Read as _;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use flate2::read::MultiGzDecoder;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, ORIGIN,
+};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -22,6 +24,7 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 
+use super::callers::Caller;
 use super::hub::HubInput;
 use super::langsmith::OpenRuns;
 use super::proxy::variables::Upstream;
@@ -30,6 +33,7 @@ use super::{PartMessage, TraceMessage, langsmith, otlp, tap};
 use crate::base::refused::Refused;
 use crate::base::sha256_of_text;
 use crate::base::visible::visible_within;
+use crate::net::decoding::BodyDecoder;
 
 /// Longest body, in bytes; also announced to LangSmith's tracer.
 const MAX_BODY: usize = 20 << 20;
@@ -99,6 +103,8 @@ pub async fn serve(
     proxy: Option<ModelProxy>,
 ) {
     let most = if proxy.is_some() { MAX_GUARDED } else { MAX_CONNECTIONS };
+    // A guarded program may begin all its calls at once.
+    let most_pending = if proxy.is_some() { MAX_GUARDED } else { MAX_PENDING };
     let receiver = Arc::new(Receiver {
         address,
         hub,
@@ -111,8 +117,8 @@ pub async fn serve(
     let slots = Arc::new(Semaphore::new(most));
     let mut pending: VecDeque<(AbortHandle, ConnectionSlot)> = VecDeque::new();
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, remote) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!("no connection is accepted: {error}");
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -122,12 +128,12 @@ pub async fn serve(
         // Otherwise the parts of a stream wait for each other.
         let _ = stream.set_nodelay(true);
         pending.retain(|(task, slot)| !task.is_finished() && !slot.is_taken());
-        if pending.len() >= MAX_PENDING {
+        if pending.len() >= most_pending {
             pending.pop_front().inspect(|(task, _)| task.abort());
         }
         let receiver = Arc::clone(&receiver);
         let slot = ConnectionSlot { slots: Arc::clone(&slots), own: Arc::default() };
-        let task = tokio::spawn(serve_connection(receiver, stream, slot.clone()));
+        let task = tokio::spawn(serve_connection(receiver, (stream, remote), slot.clone()));
         pending.push_back((task.abort_handle(), slot));
     }
 }
@@ -156,7 +162,11 @@ impl ConnectionSlot {
 /// How a connection over HTTP/2 begins, as of gRPC.
 const HTTP2: &[u8] = b"PRI * HTTP/2";
 
-async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream, slot: ConnectionSlot) {
+async fn serve_connection(
+    receiver: Arc<Receiver>,
+    (stream, remote): (TcpStream, SocketAddr),
+    slot: ConnectionSlot,
+) {
     let mut first = [0; HTTP2.len()];
     let peeked = timeout(FIRST_BYTES, stream.peek(&mut first)).await;
     if peeked.is_err() {
@@ -169,9 +179,13 @@ async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream, slot: Conn
         return;
     }
     let head = if receiver.proxy.is_some() { IDLE } else { HEAD };
+    let caller = match (&receiver.proxy, stream.local_addr()) {
+        (Some(proxy), Ok(own)) => proxy.caller(remote, own).await,
+        _ => None,
+    };
     let service = service_fn(move |request| {
-        let (receiver, slot) = (Arc::clone(&receiver), slot.clone());
-        async move { Ok::<_, Infallible>(receiver.answer(request, &slot).await) }
+        let (receiver, slot, caller) = (Arc::clone(&receiver), slot.clone(), caller.clone());
+        async move { Ok::<_, Infallible>(receiver.answer(request, &slot, caller.as_ref()).await) }
     });
     let mut server = hyper::server::conn::http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(64 << 10);
@@ -218,19 +232,58 @@ impl Receiver {
         let _ = self.hub.send(HubInput::Missing(why)).await;
     }
 
-    async fn answer(&self, request: Request<Incoming>, slot: &ConnectionSlot) -> Answer {
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        slot: &ConnectionSlot,
+        caller: Option<&Arc<Caller>>,
+    ) -> Answer {
         let header = |name: &str| request.headers().get(name).and_then(|it| it.to_str().ok());
         let is_local = self.address.is_local();
-        let is_host = !is_local || header(HOST.as_str()).is_some_and(|it| self.is_own_host(it));
-        if !is_host || request.headers().contains_key(ORIGIN) {
+        let mut hosts = request.headers().get_all(HOST).iter();
+        let is_own = |host: &HeaderValue| host.to_str().is_ok_and(|it| self.is_own_host(it));
+        let is_host = !is_local || hosts.next().is_some_and(is_own) && hosts.next().is_none();
+        let origin = header(ORIGIN.as_str()).map(str::to_owned);
+        let may_come = |origin: &str| self.proxy.as_ref().is_some_and(|it| it.allows(origin));
+        let is_page = request.headers().contains_key(ORIGIN);
+        if !is_host || is_page && !origin.as_deref().is_some_and(may_come) {
             return refused(StatusCode::FORBIDDEN, "this Host or Origin is refused");
         }
+        if *request.method() == Method::CONNECT {
+            return refused(StatusCode::METHOD_NOT_ALLOWED, "this is no proxy for other hosts");
+        }
+        let wanted = header("access-control-request-headers").unwrap_or("*").to_owned();
+        let is_preflight = *request.method() == Method::OPTIONS && is_page;
+        let mut answer = match is_preflight {
+            true => with_type(StatusCode::NO_CONTENT, "text/plain", Bytes::new()),
+            false => self.answer_program(request, slot, caller).await,
+        };
+        for (name, value) in [
+            (ACCESS_CONTROL_ALLOW_ORIGIN, origin.as_deref()),
+            (ACCESS_CONTROL_ALLOW_HEADERS, is_preflight.then_some(&*wanted)),
+            (ACCESS_CONTROL_ALLOW_METHODS, is_preflight.then_some("GET, POST")),
+        ] {
+            if let Some(value) = value.and_then(|it| HeaderValue::from_str(it).ok()) {
+                answer.headers_mut().insert(name, value);
+            }
+        }
+        answer
+    }
+
+    async fn answer_program(
+        &self,
+        request: Request<Incoming>,
+        slot: &ConnectionSlot,
+        caller: Option<&Arc<Caller>>,
+    ) -> Answer {
+        let header = |name: &str| request.headers().get(name).and_then(|it| it.to_str().ok());
+        let is_local = self.address.is_local();
         if let Some((proxy, upstream, rest)) = self.upstream_of(request.uri()) {
             if !slot.take() {
                 return refused(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open");
             }
             let rest = rest.to_owned();
-            return proxy.forward(upstream, &rest, request).await;
+            return proxy.forward(upstream, &rest, caller, request).await;
         }
         // `http://…/TOKEN/` and `/v1/traces` make two slashes.
         let mut parts = request.uri().path().split('/').filter(|part| !part.is_empty());
@@ -258,7 +311,7 @@ impl Receiver {
         }
         match (request.method().clone(), &*path) {
             (Method::GET, "/info") => json(StatusCode::OK, &langsmith::info(MAX_BODY).to_string()),
-            (Method::POST | Method::PATCH, _) => match self.receive(&path, request).await {
+            (Method::POST | Method::PATCH, _) => match self.receive(&path, caller, request).await {
                 Ok(answer) => answer,
                 Err((status, why)) => {
                     // What is sent there is dropped anyway.
@@ -299,12 +352,13 @@ impl Receiver {
     fn is_own_host(&self, host: &str) -> bool {
         let port = self.address.addr.port();
         let own = self.address.addr.to_string();
-        host == own || host == format!("localhost:{port}")
+        host == own || host.eq_ignore_ascii_case(&format!("localhost:{port}"))
     }
 
     async fn receive(
         &self,
         path: &str,
+        caller: Option<&Arc<Caller>>,
         request: Request<Incoming>,
     ) -> Result<Answer, (StatusCode, String)> {
         let header = |name| {
@@ -360,7 +414,7 @@ impl Receiver {
             let _ = self.hub.send(HubInput::Part(part)).await;
         }
         if !read.messages.is_empty() {
-            let _ = self.hub.send(HubInput::Messages(read.messages)).await;
+            let _ = self.hub.send(HubInput::Messages(caller.cloned(), read.messages)).await;
         }
         Ok(match (is_otlp, is_json) {
             (true, true) => json(StatusCode::OK, "{}"),
@@ -460,29 +514,30 @@ impl BodyFormat {
 
 /// The body without its compression.
 pub(super) fn decoded(body: Bytes, encoding: &str) -> Result<Bytes, (StatusCode, String)> {
-    match encoding {
-        "" | "identity" => Ok(body),
-        "gzip" => {
-            let mut decoded = Vec::new();
-            let most = MAX_DECODED as u64 + 1;
-            let read = MultiGzDecoder::new(&*body).take(most).read_to_end(&mut decoded);
-            match read {
-                Ok(_) if decoded.len() <= MAX_DECODED => Ok(decoded.into()),
-                Ok(_) => Err((StatusCode::PAYLOAD_TOO_LARGE, "too large".to_owned())),
-                Err(_) => Err((StatusCode::BAD_REQUEST, "no gzip".to_owned())),
-            }
-        }
-        other => {
-            let other: String = other.chars().take(40).collect();
-            Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("{other} is not decoded: use gzip")))
+    let Some(mut decoder) = BodyDecoder::named(encoding) else { return Ok(body) };
+    let mut decoded = Vec::new();
+    let failed = |error: io::Error| {
+        let status = match error.kind() {
+            io::ErrorKind::Unsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        (status, format!("the compression cannot be read: {error}"))
+    };
+    decoder.push(body);
+    while let Some(bytes) = decoder.next().map_err(failed)? {
+        decoded.extend_from_slice(&bytes);
+        if decoded.len() > MAX_DECODED {
+            return Err((StatusCode::PAYLOAD_TOO_LARGE, "too large".to_owned()));
         }
     }
+    decoded.extend(decoder.finish().map_err(failed)?.unwrap_or_default());
+    Ok(decoded.into())
 }
 
 fn with_type(status: StatusCode, content_type: &'static str, body: Bytes) -> Answer {
     let mut answer = Response::new(whole(body));
     *answer.status_mut() = status;
-    let content_type = hyper::header::HeaderValue::from_static(content_type);
+    let content_type = HeaderValue::from_static(content_type);
     answer.headers_mut().insert(CONTENT_TYPE, content_type);
     answer
 }

@@ -246,6 +246,7 @@ pub fn limit_text(change: LimitChange, limits: &ToolLimits) -> String {
         LimitChange::OpenForMs(ms) => format!("open for {}", took_ms(ms)),
         LimitChange::ProbePermits(most) => things(most, "probe"),
         LimitChange::MaxInFlight(most) => format!("concurrency limit {most}"),
+        LimitChange::Rate(most) => format!("{} a minute", things(most, "attempt")),
         LimitChange::MaxWaitMs(ms) => format!("max {} in the queue", took_ms(ms)),
         LimitChange::WaitMs(ms) => format!("backoff {}", took_ms(ms)),
         LimitChange::Jitter(on) => format!("jitter {}", on_off(on)),
@@ -279,9 +280,17 @@ pub fn limit_text(change: LimitChange, limits: &ToolLimits) -> String {
 pub fn fault_text(fault: &InjectedFault) -> Cow<'static, str> {
     match fault {
         InjectedFault::Latency { ms } => format!("+{} latency", took_ms(*ms)).into(),
-        InjectedFault::Errors { percent, status } => format!("{percent} % {status}").into(),
+        InjectedFault::Errors { percent: 100, status, times: Some(times) } => {
+            format!("next {times} {status}").into()
+        }
+        InjectedFault::Errors { percent, status, times } => match times {
+            Some(times) => format!("{percent} % {status}, {times} times").into(),
+            None => format!("{percent} % {status}").into(),
+        },
         InjectedFault::Hang => "hangs".into(),
         InjectedFault::Malformed => "malformed results".into(),
         InjectedFault::Reset => "reset mid-body".into(),
+        InjectedFault::Empty => "empty replies".into(),
+        InjectedFault::Refusal => "refusals".into(),
     }
 }

@@ -55,7 +55,7 @@ fn hub_of(command: &[&str], guard: Option<GuardLimits>) -> (Hub, Runs) {
     };
     let command = command.iter().map(|part| (*part).to_owned()).collect();
     let program = ObservedProgram { name: "desk".to_owned(), command, guard };
-    (Hub::new(program, prices(), Box::new(start)), runs)
+    (Hub::new(program, prices(), None, Box::new(start)), runs)
 }
 
 fn events_of(run: &RunHandle) -> Vec<Arc<Event>> {
@@ -91,7 +91,7 @@ impl Watched {
         let (upstreams, _) = Upstreams::of(&get).expect("an address");
         let http = Http::forwarding(ProxyMode::Direct);
         let hub = hub_of(&["desk"], Some(GuardLimits::default()));
-        let proxy = |sender| Some(ModelProxy::new(upstreams, http, sender, false));
+        let proxy = |sender| Some(ModelProxy::new(upstreams, http, sender));
         Self::start_as(Ipv4Addr::LOCALHOST, hub, proxy).await
     }
 
@@ -414,7 +414,7 @@ async fn hostile_requests_are_refused() {
     for (headers, body, status) in [
         ("Content-Type: application/json\r\nContent-Encoding: gzip\r\n", &bomb[..], "413"),
         ("Content-Type: application/json\r\n", &large[..], "413"),
-        ("Content-Type: application/json\r\nContent-Encoding: zstd\r\n", b"x", "415"),
+        ("Content-Type: application/json\r\nContent-Encoding: compress\r\n", b"x", "415"),
         ("Content-Type: application/json\r\nContent-Encoding: gzip\r\n", b"not gzip", "400"),
         ("Content-Type: application/json\r\n", b"{broken", "400"),
         ("Content-Type: application/x-protobuf\r\n", &[0xff; 64], "400"),
@@ -746,7 +746,7 @@ async fn run_waits_for_named_spans() {
     let input = |what| {
         let message =
             TraceMessage { protocol: Protocol::Otlp, framework: "", trace: "t".into(), what };
-        HubInput::Messages(vec![message])
+        HubInput::Messages(None, vec![message])
     };
     let (tool, agent) = (SpanRole::Tool, SpanRole::Agent);
     for what in [
@@ -795,7 +795,7 @@ async fn unsent_lines_reach_next_run() {
     for input in [
         HubInput::Warning("first".into()),
         HubInput::Line(TextStream::Stdout, "a line".into()),
-        HubInput::Messages(vec![message]),
+        HubInput::Messages(None, vec![message]),
     ] {
         sender.send(input).await.expect("received");
     }

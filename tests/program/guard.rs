@@ -1,16 +1,18 @@
 //! Guarded programs: what passes is the same, byte for byte; each call is in the log with its attempts; limits hold.
 
+mod hostile;
+mod limits;
+mod listening;
+mod stacks;
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::support::binary::{Ended, Home, Running, press_enter};
-use crate::support::senders::{python_of, sender_of};
 
 const VENDOR: &str = include_str!("../senders/guarded.py");
-
-const STACKS: &str = include_str!("../senders/guard_stacks.py");
 
 /// The variables that lead a client to the vendor.
 const VARIABLES: [(&str, &str); 7] = [
@@ -202,6 +204,7 @@ for nth in range(3):
     body = {'model': 'gpt-5.1', 'max_tokens': 40, 'messages': [{'role': 'user', 'content': str(nth)}]}
     about, content = guarded.send('zipped', body=body, headers={'accept-encoding': 'gzip'})
     print(about['status'], content.decode() if about['status'] == 402 else '')
+print(guarded.send('empty')[0]['status'])
 print(guarded.send('models')[0]['status'])
 ";
     for (limit, sent, sentence) in [
@@ -214,7 +217,8 @@ print(guarded.send('models')[0]['status'])
         let lines: Vec<&str> = ended.out.lines().collect();
         assert!(lines[0].starts_with("200") && lines[2].contains(sentence), "{limit:?}: {ended:?}");
         assert_eq!(lines[3], "402", "what cannot be counted is refused: {ended:?}");
-        assert_eq!(vendor.seen().len(), sent, "{limit:?}");
+        assert_eq!(lines[4], "200", "a list of models costs nothing: {ended:?}");
+        assert_eq!(vendor.seen().len(), sent + 1, "{limit:?}");
     }
 }
 
@@ -458,66 +462,6 @@ for nth in range(3):
     assert!(seen[1]["headers"].as_array().expect("headers").contains(&length), "{seen:?}");
 }
 
-/// A program of others, alone and guarded: it gets the same, its vendor gets the same, and the log has the vendor's own
-/// account. `unanswered`: calls that no attempt of the client got an answer to.
-fn compare(vendor: &Vendor, program: &[&str], unanswered: u64) {
-    let (alone, sent) = (vendor.direct(program), vendor.seen());
-    let ended = vendor.guard(&[], program);
-    assert_eq!(ended.out, alone, "{program:?}: {}", ended.err);
-    let passed = vendor.seen();
-    let sorted = |requests: &[Value]| {
-        let mut texts: Vec<String> = requests.iter().map(Value::to_string).collect();
-        texts.sort();
-        texts
-    };
-    assert_eq!(sorted(&passed), sorted(&sent), "{program:?}");
-    let answered = passed.iter().filter(|request| request["ok"] == true).count() as u64;
-    let usage = vendor.home.run(&["show", "last"]).json()["usage"].take();
-    let counted =
-        ["attempts", "prompt_tokens", "completion_tokens"].map(|name| usage[name].as_u64());
-    let expected = [passed.len() as u64, answered * 11, answered * 7].map(Some);
-    assert_eq!(counted, expected, "{program:?}: {usage}");
-    // A retry is an attempt of the same call.
-    assert_eq!(usage["calls"], answered + unanswered, "{program:?}: {usage}");
-    let log = format!("{:?}", vendor.log());
-    assert!(!log.contains("canary"), "{program:?}: a key is in the log");
-}
-
-#[test]
-fn stacks_of_python_pass_unchanged() {
-    let Some(python) = python_of("guard") else { return };
-    let vendor = Vendor::of("guard_stacks.py", STACKS);
-    let python = python.to_string_lossy().into_owned();
-    let all = ["whole", "streamed", "parallel", "failing"];
-    for (stack, modes, unanswered) in [
-        ("openai", &all[..], 0),
-        ("anthropic", &all, 0),
-        // It does not try again by itself.
-        ("google", &all, 1),
-        ("litellm", &all, 0),
-        ("smolagents", &all, 0),
-        ("in_code", &["whole", "failing"], 0),
-    ] {
-        let program = [&[&*python, "guard_stacks.py", stack][..], modes].concat();
-        compare(&vendor, &program, unanswered);
-    }
-}
-
-#[test]
-fn stacks_of_npm_pass_unchanged() {
-    let vendor = Vendor::of("guard_stacks.py", STACKS);
-    let Some(command) = sender_of("node", "guard_stacks.mjs", vendor.home.path()) else { return };
-    let command: Vec<&str> = command.iter().map(String::as_str).collect();
-    for (stack, modes) in [
-        ("openai", &["whole", "streamed", "parallel", "failing"][..]),
-        ("ai", &["whole", "streamed", "parallel", "failing"]),
-        ("ai_anthropic", &["whole"]),
-        ("agents", &["whole"]),
-    ] {
-        compare(&vendor, &[&command[..], &[stack], modes].concat(), 0);
-    }
-}
-
 /// A request inside the span of a framework counts once: told by the header of the tap, or by the reply where a span is
 /// reported later.
 #[test]
@@ -588,6 +532,11 @@ guarded.send('zipped', body={'model': 'gpt-5.1', 'messages': [{'role': 'user', '
     let parents: Vec<&Value> = opened.iter().map(|line| &line["parent"]).collect();
     let first = &opened[0]["span"];
     assert_eq!(parents, [&json!(0), first, first, &json!(0)]);
+    // Each is a row of the tree.
+    let picture = vendor.home.run(&["picture", "last", "--text"]).out;
+    let is_row = |line: &&str| line.trim_start_matches(['│', ' ']).starts_with('✓');
+    let rows = picture.lines().filter(is_row).filter(|line| line.contains("gpt-5.1 ")).count();
+    assert_eq!(rows, 4, "{picture}");
 }
 
 /// What a limit refuses must not be retried; what a fault or the network breaks may be.

@@ -16,31 +16,43 @@ const stacks = {
         return said;
     },
     async ai(mode, text) {
-        const { generateText, streamText } = await import("ai");
         const { openai } = await import("@ai-sdk/openai");
-        const model = openai.chat("gpt-5.1");
-        const ask = async (prompt) => (await generateText({ model, prompt, maxRetries: 3 })).text;
-        if (mode === "parallel") return (await Promise.all(many.map(ask))).sort().join();
-        if (mode !== "streamed") return ask(text);
-        let said = "";
-        for await (const part of streamText({ model, prompt: text }).textStream) said += part;
-        return said;
+        return generate(openai.chat("gpt-5.1"), mode, text);
     },
     async ai_anthropic(mode, text) {
-        const { generateText } = await import("ai");
         const { anthropic } = await import("@ai-sdk/anthropic");
-        return (await generateText({ model: anthropic("claude-haiku-4-5"), prompt: text, maxRetries: 3 })).text;
+        return generate(anthropic("claude-haiku-4-5"), mode, text);
     },
     async agents(mode, text) {
         const { Agent, run, setTracingDisabled } = await import("@openai/agents");
         setTracingDisabled(true);
         const desk = new Agent({ name: "desk", instructions: "Help.", model: "gpt-5.1" });
-        return (await run(desk, text)).finalOutput;
+        const ask = async (text) => (await run(desk, text)).finalOutput;
+        if (mode === "parallel") return (await Promise.all(many.map(ask))).sort().join();
+        if (mode !== "streamed") return ask(text);
+        let said = "";
+        for await (const part of (await run(desk, text, { stream: true })).toTextStream()) said += part;
+        return said;
     },
 };
+
+async function generate(model, mode, text) {
+    const { generateText, streamText } = await import("ai");
+    const ask = async (prompt) => (await generateText({ model, prompt, maxRetries: 3 })).text;
+    if (mode === "parallel") return (await Promise.all(many.map(ask))).sort().join();
+    if (mode !== "streamed") return ask(text);
+    let said = "";
+    for await (const part of streamText({ model, prompt: text }).textStream) said += part;
+    return said;
+}
 
 const [stack, ...modes] = process.argv.slice(2);
 for (const mode of modes) {
     const text = mode === "failing" ? `fail ${stack} of npm` : `hello ${mode}`;
-    console.log(mode, await stacks[stack](mode, text));
+    try {
+        console.log(mode, await stacks[stack](mode, text));
+    } catch (error) {
+        if (mode !== "refused") throw error;
+        console.log(mode, `${error.constructor.name}: ${error.message}`.replace(/\s+/g, " "));
+    }
 }

@@ -1,5 +1,6 @@
 """A client stack against a vendor: `guard_stacks.py STACK MODE…` prints what the stack got, and `guard_stacks.py vendor`
-is the vendor, which writes each request and whether it was answered to $SEEN. Modes: whole, streamed, parallel, failing."""
+is the vendor, which writes each request and whether it was answered to $SEEN. Modes: whole, streamed, parallel, failing,
+refused, which is one call whose error is printed."""
 import asyncio
 import hashlib
 import json
@@ -69,13 +70,11 @@ def google(mode, text):
         return together(ask)
     if mode == "streamed":
         return "".join(it.text or "" for it in client.models.generate_content_stream(model=model, contents=text))
-    try:
-        return client.models.generate_content(model=model, contents=text).text
-    except Exception as error:  # It does not try again by itself.
-        return type(error).__name__
+    return client.models.generate_content(model=model, contents=text).text
 
 
 def litellm(mode, text):
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     import litellm
 
     def about(model, text):
@@ -100,13 +99,96 @@ def smolagents(mode, text):
 
     model = OpenAIModel(model_id="gpt-5.1")
 
-    def ask(text):
-        return model([{"role": "user", "content": [{"type": "text", "text": text}]}]).content
+    def messages(text):
+        return [{"role": "user", "content": [{"type": "text", "text": text}]}]
 
+    def ask(text):
+        return model(messages(text)).content
+
+    if mode == "streamed":
+        return "".join(delta.content or "" for delta in model.generate_stream(messages(text)))
     if mode == "parallel":
         with ThreadPoolExecutor(10) as pool:
             return sorted(pool.map(ask, MANY))
     return ask(text)
+
+
+def langgraph(mode, text):
+    from langchain.agents import create_agent
+    from langchain_openai import ChatOpenAI
+
+    desk = create_agent(ChatOpenAI(model="gpt-5.1", stream_usage=True), system_prompt="Help.")
+
+    def about(text):
+        return {"messages": [("user", text)]}
+
+    if mode == "parallel":
+
+        async def ask(text):
+            return (await desk.ainvoke(about(text)))["messages"][-1].content
+
+        return together(ask)
+    if mode == "streamed":
+        return "".join(chunk.content for chunk, _ in desk.stream(about(text), stream_mode="messages"))
+    return desk.invoke(about(text))["messages"][-1].content
+
+
+def crewai(mode, text):
+    os.environ.update(CREWAI_DISABLE_TELEMETRY="true", CREWAI_TRACING_ENABLED="false", HOME=os.getcwd())
+    from crewai import LLM, Agent, Crew, Task
+
+    def crew(text):
+        clerk = Agent(role="clerk", goal="Help.", backstory="You help.", llm=LLM(model="openai/gpt-5.1"))
+        task = Task(description=text, expected_output="A sentence", agent=clerk)
+        return Crew(agents=[clerk], tasks=[task], stream=mode == "streamed")
+
+    if mode == "parallel":
+
+        async def ask(text):
+            return (await crew(text).kickoff_async()).raw
+
+        return together(ask)
+    if mode == "streamed":
+        return "".join(chunk.content for chunk in crew(text).kickoff())
+    return crew(text).kickoff().raw
+
+
+def openai_agents(mode, text):
+    import openai
+    from agents import Agent, Runner, set_default_openai_client, set_trace_processors
+
+    set_trace_processors([])  # Without the one that sends them to the vendor.
+    set_default_openai_client(openai.AsyncOpenAI())
+    desk = Agent(name="desk", instructions="Help.", model="gpt-5.1")
+
+    async def ask(text):
+        return (await Runner.run(desk, text)).final_output
+
+    async def read(text):
+        events = Runner.run_streamed(desk, text).stream_events()
+        events = [event.data async for event in events if event.type == "raw_response_event"]
+        return "".join(data.delta for data in events if data.type == "response.output_text.delta")
+
+    if mode == "parallel":
+        return together(ask)
+    return asyncio.run(read(text) if mode == "streamed" else ask(text))
+
+
+def pydantic_ai(mode, text):
+    from pydantic_ai import Agent
+
+    desk = Agent("openai-chat:gpt-5.1", instructions="Help.")
+
+    async def ask(text):
+        return (await desk.run(text)).output
+
+    async def read(text):
+        async with desk.run_stream(text) as result:
+            return "".join([part async for part in result.stream_text(delta=True)])
+
+    if mode == "parallel":
+        return together(ask)
+    return asyncio.run(read(text) if mode == "streamed" else ask(text))
 
 
 def in_code(mode, text):
@@ -158,7 +240,7 @@ class Vendor(BaseHTTPRequestHandler):
         body, path = json.loads(raw), self.path.split("?")[0]
         asked = asked_in({key: value for key, value in body.items() if key != "model"})
         failed[asked] = failed.get(asked, 0) + 1
-        is_failing = asked.startswith("fail") and failed[asked] % 3 > 0
+        is_failing = "fail " in asked and failed[asked] % 3 > 0
         headers = sorted((name.lower(), value) for name, value in self.headers.items() if name.lower() not in OWN)
         with open(os.environ["SEEN"], "a") as seen:
             digest = hashlib.sha256(raw).hexdigest()
@@ -198,8 +280,20 @@ class Vendor(BaseHTTPRequestHandler):
         message = {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": content}
         usage = {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18, "input_tokens_details": {"cached_tokens": 0},
                  "output_tokens_details": {"reasoning_tokens": 0}}
-        return [{"id": "r1", "object": "response", "created_at": 1, "model": model, "status": "completed", "tools": [],
-                 "output": [message], "parallel_tool_calls": True, "tool_choice": "auto", "usage": usage}]
+        whole = {"id": "r1", "object": "response", "created_at": 1, "model": model, "status": "completed", "tools": [],
+                 "output": [message], "parallel_tool_calls": True, "tool_choice": "auto", "usage": usage}
+        if not is_stream:
+            return [whole]
+        begun = {**whole, "status": "in_progress", "output": [], "usage": None}
+        item, part = {"output_index": 0}, {"output_index": 0, "content_index": 0, "item_id": "m1"}
+        deltas = [("output_text.delta", {**part, "delta": piece, "logprobs": []}) for piece in (said[:4], said[4:])]
+        events = [("created", {"response": begun}), ("in_progress", {"response": begun}),
+                  ("output_item.added", {**item, "item": {**message, "status": "in_progress", "content": []}}),
+                  ("content_part.added", {**part, "part": {**content[0], "text": ""}}), *deltas,
+                  ("output_text.done", {**part, "text": said, "logprobs": []}),
+                  ("content_part.done", {**part, "part": content[0]}), ("output_item.done", {**item, "item": message}),
+                  ("completed", {"response": whole})]
+        return [{"type": f"response.{name}", "sequence_number": n, **about} for n, (name, about) in enumerate(events)]
 
     def answer_messages(self, model, said, is_stream):
         usage = {"input_tokens": 11, "output_tokens": 7}
@@ -229,4 +323,10 @@ if sys.argv[1] == "vendor":
     server.serve_forever()
 stack = sys.argv[1]
 for mode in sys.argv[2:]:
-    print(mode, globals()[stack](mode, f"fail {stack}" if mode == "failing" else f"hello {mode}"))
+    try:
+        said = globals()[stack](mode, f"fail {stack}" if mode == "failing" else f"hello {mode}")
+    except Exception as error:
+        if mode not in ("failing", "refused"):
+            raise
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+    print(mode, said)

@@ -21,6 +21,7 @@ use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::host::client_servers::find_servers;
 use crate::host::config::{ConfigFile, user_config};
+use crate::host::day_account::day_ledger;
 use crate::host::models::LiveModels;
 use crate::host::trust::Trust;
 use crate::host::{Dirs, catalogue};
@@ -116,8 +117,30 @@ async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec
     findings.extend(proxies());
     findings.extend(scenarios(&entries));
     findings.extend(servers());
+    findings.extend(day_limits());
     findings.extend(guarded_variables(&|name| std::env::var_os(name)));
     findings
+}
+
+/// What was spent today of the limits of a day.
+fn day_limits() -> Vec<Finding> {
+    let limits = user_config().day;
+    if limits.is_none() {
+        return Vec::new();
+    }
+    let today = day_ledger(limits).and_then(|ledger| ledger.today());
+    let all = match today {
+        Ok(today) => today.spent.and(today.reserved),
+        Err(why) => {
+            return vec![Finding::bad("limits of a day", why, "without it no live call is made")];
+        }
+    };
+    let cost = limits
+        .max_cost_usd
+        .map(|most| format!("{} of {}", format::usd(all.usd), format::usd(most)));
+    let tokens = limits.max_total_tokens.map(|most| format!("{} of {most} tokens", all.tokens));
+    let used: Vec<String> = cost.into_iter().chain(tokens).collect();
+    vec![Finding::good("limits of a day", format!("used today: {}", used.join(", ")))]
 }
 
 /// The addresses of models that the environment sets, which a guarded program would use.

@@ -17,7 +17,7 @@ use crate::cli::output::RunWriter;
 use crate::cli::people::PeopleArg;
 use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::cli::{headless, streams};
-use crate::engine::Engine;
+use crate::host::day_account::user_engine;
 use crate::host::kept_runs::{PreparedResume, prepare_resume};
 use crate::host::models::LiveModels;
 use crate::host::recorded::{
@@ -129,7 +129,7 @@ pub(crate) async fn play(
     let paint = StreamStyle::of_stdout(theme, ascii);
     let output = RunWriter::new(args.format.unwrap_or(usual), paint, streams::stdout_data());
     let stored = StoredRuns::new(database, StoreFailure::StopAll);
-    let engine = Engine::with_keeper(
+    let engine = user_engine(
         engine_settings(FOLLOWED),
         traced(Some(Arc::new(StoreKeeper(Arc::clone(&stored))))),
     );

@@ -168,7 +168,7 @@ impl PlainLoop {
                 Some(faults) => injected.push(format!("{}: {faults}", row.name())),
                 None => quiet.push(row.name().to_string()),
             }
-            for setting in ToolSetting::rows_for(&row.head.limits) {
+            for setting in ToolSetting::rows_for(&row.head) {
                 if let ToolSetting::Limit(limit) = setting
                     && let Ok(value) = serde_json::to_value(limit)
                 {

@@ -15,7 +15,8 @@ use crate::cli::headless::InterruptTarget;
 use crate::cli::launch::{CannotRun, PreparedSessions, StoreOfCommand, engine_settings};
 use crate::cli::run::RunArgs;
 use crate::engine::expectations::{ExpectationResult, ExpectedOf, RunObserver, Verdict};
-use crate::engine::{Engine, Launch, RunHandle, RunKeeper};
+use crate::engine::{Launch, RunHandle, RunKeeper};
+use crate::host::day_account::user_engine;
 use crate::host::program_log;
 use crate::log::event::{Event, EventKind, World};
 use crate::scenario::Scenario;
@@ -238,7 +239,7 @@ async fn play(
     interrupt: &InterruptTarget,
 ) -> Ended {
     let PlacedTrial { case, nth, scenario, is_live, trial } = placed;
-    let engine = Engine::with_keeper(engine_settings(0), keeper);
+    let engine = user_engine(engine_settings(0), keeper);
     let mut observer = RunObserver::new(&scenario.expectations);
     let messages = trial.launches.len();
     let (mut runs, mut before) = (Vec::new(), None::<RunHandle>);

@@ -292,6 +292,9 @@ pub enum BudgetReached {
         spent: u64,
         /// Most tokens that the call could use.
         estimate: u64,
+        /// Whether it is the limit of a day, `limits.day.total_tokens` of the configuration.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        of_day: bool,
     },
     /// `budget.max_cost_usd`.
     Cost {
@@ -301,6 +304,9 @@ pub enum BudgetReached {
         spent: f64,
         /// Most US dollars that the call could cost.
         estimate: f64,
+        /// Whether it is the limit of a day, `limits.day.cost_usd` of the configuration.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        of_day: bool,
     },
 }
 
@@ -309,12 +315,12 @@ impl BudgetReached {
     /// at the start of the run.
     pub(crate) fn missing_sizes(&self, limits: SpendingLimits) -> u32 {
         let sizes = match *self {
-            Self::Tokens { limit, spent, estimate } => {
+            Self::Tokens { limit, spent, estimate, .. } => {
                 let missing = spent.saturating_add(estimate).saturating_sub(limit);
                 let size = limits.max_total_tokens.unwrap_or(limit).max(1);
                 u32::try_from(missing.div_ceil(size)).unwrap_or(u32::MAX)
             }
-            Self::Cost { limit, spent, estimate } => {
+            Self::Cost { limit, spent, estimate, .. } => {
                 let size = limits.max_cost_usd.unwrap_or(limit).max(f64::MIN_POSITIVE);
                 ((spent + estimate - limit) / size).ceil() as u32
             }
@@ -322,16 +328,36 @@ impl BudgetReached {
         sizes.max(1)
     }
 
+    /// Why a run stops there.
+    pub fn reason(&self) -> StopReason {
+        match self {
+            Self::Tokens { .. } => StopReason::MaxTokensBudget,
+            Self::Cost { .. } => StopReason::MaxCostBudget,
+        }
+    }
+
+    /// Whether it is the limit of a day.
+    pub fn is_of_day(&self) -> bool {
+        let (Self::Tokens { of_day, .. } | Self::Cost { of_day, .. }) = self;
+        *of_day
+    }
+
     /// The event as a sentence that names the setting of the limit.
     pub fn sentence(&self) -> String {
+        let setting = match self {
+            Self::Tokens { of_day: false, .. } => "budget.max_total_tokens",
+            Self::Tokens { .. } => "limits.day.total_tokens of the configuration",
+            Self::Cost { of_day: false, .. } => "budget.max_cost_usd",
+            Self::Cost { .. } => "limits.day.cost_usd of the configuration",
+        };
+        let today = if self.is_of_day() { " today" } else { "" };
         match *self {
-            Self::Tokens { limit, spent, estimate } => format!(
-                "The next call may use {estimate} tokens, and {spent} of {limit} are used \
-                 (budget.max_total_tokens)."
+            Self::Tokens { limit, spent, estimate, .. } => format!(
+                "The next call may use {estimate} tokens, and {spent} of {limit} are used{today} ({setting})."
             ),
-            Self::Cost { limit, spent, estimate } => format!(
+            Self::Cost { limit, spent, estimate, .. } => format!(
                 "The next call may cost ${estimate:.4}, and an estimated ${spent:.4} of ${limit:.4} are \
-                 used (budget.max_cost_usd)."
+                 used{today} ({setting})."
             ),
         }
     }

@@ -584,6 +584,9 @@ impl EventKind {
         if let Self::CallStarted(call) = self {
             return matches!(call.purpose, Purpose::Member { .. });
         }
+        if let Self::Pattern(fact) = self {
+            return fact.get().is_notable();
+        }
         !matches!(
             self,
             Self::CallAnswered { .. }

@@ -56,7 +56,7 @@ pub fn failure_text(reason: &StopReason, last: Option<&str>) -> Arc<str> {
         (None, StopReason::CircuitOpen(tool)) => {
             error_text(format_args!("{reason}. {tool} takes no calls for now: go on without it."))
         }
-        (None, StopReason::BulkheadFull(tool)) => {
+        (None, StopReason::BulkheadFull(tool) | StopReason::RateReached(tool)) => {
             let now = "call it later, or go on without it";
             error_text(format_args!("{reason}. {tool} takes no more calls at once: {now}."))
         }

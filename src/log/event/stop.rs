@@ -161,6 +161,9 @@ stop_reasons! {
         /// Added by roundtable: of a guarded program.
         MaxCalls = "max_calls", Budget, "limit of calls",
             Some("Raise --max-calls.");
+        /// Added by roundtable: a guarded program repeats itself.
+        RepeatsReached = "repeats_reached", Budget, "limit of repeats",
+            Some("Raise budget.repeats in the rules, or list a tool that polls under budget.polling.");
         LlmTimeout = "llm_timeout", Unreachable, "model timed out",
             Some("The model did not reply in time: raise tools.llm.timeout_s.");
         LlmEmpty = "llm_empty", Stopped, "empty model reply",
@@ -275,6 +278,8 @@ stop_reasons! {
             Some("The breaker was open, so the tool was not called: see what opened it.");
         BulkheadFull(ToolName) = "bulkhead_full", Stopped, "{}: bulkhead full",
             Some("Too many concurrent calls: raise tools.<name>.bulkhead.max_in_flight or max_wait_ms.");
+        RateReached(ToolName) = "rate_reached", Stopped, "{}: rate reached",
+            Some("Too many attempts in a minute: raise tools.<name>.rate, or give calls more time.");
         /// An offline run whose script has no row for this role, agent or step.
         ScriptMissing(Box<str>) = "script_missing", Stopped, "not scripted: {}",
             Some("The offline script has no matching row: add a [[script]] row whose conditions hold.");

@@ -71,6 +71,7 @@ impl ToolHead {
             jitter: false,
             breaker: None,
             bulkhead: None,
+            rate: None,
             retry_budget: None,
             safe_mode: None,
         };
@@ -112,6 +113,9 @@ pub struct ToolLimits {
     /// Limits of its bulkhead; `None`: unlimited concurrency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bulkhead: Option<BulkheadLimits>,
+    /// Most attempts that start in a minute; `None`: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
     /// The share of attempts that may be retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_budget: Option<RetryBudgetLimits>,
@@ -171,6 +175,8 @@ pub enum LimitChange {
     MaxInFlight(u32),
     /// Max milliseconds that an attempt may be queued.
     MaxWaitMs(u64),
+    /// Max attempts that start in a minute.
+    Rate(u32),
     /// Whether fallbacks are used.
     SafeMode(bool),
     /// Whether the run may continue without a result.
@@ -197,6 +203,7 @@ impl LimitChange {
             Self::SlowCallMs(ms) => Self::SlowCallMs(time(ms, 1)),
             Self::MaxInFlight(most) => Self::MaxInFlight(most.clamp(1, max::IN_FLIGHT)),
             Self::MaxWaitMs(ms) => Self::MaxWaitMs(time(ms, 0)),
+            Self::Rate(most) => Self::Rate(most.clamp(1, max::RATE)),
             Self::CacheTtlMs(ms) => Self::CacheTtlMs(time(ms, 0)),
             Self::Jitter(_)
             | Self::Idempotent(_)

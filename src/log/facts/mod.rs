@@ -298,6 +298,11 @@ pub trait Fact {
     fn shows_reply(&self) -> bool {
         false
     }
+
+    /// Whether it is in the list of notable events.
+    fn is_notable(&self) -> bool {
+        true
+    }
 }
 
 /// A call of another program, or tokens that it used.

@@ -60,6 +60,12 @@ facts! {
             #[serde(flatten)]
             part: Option<Arc<PartEnded>>,
         },
+        /// The response to an attempt of a guarded program, as it passed; belongs to the attempt.
+        "reply.recorded" Recorded {
+            /// The response.
+            #[serde(flatten)]
+            reply: Arc<RecordedReply>,
+        },
         /// What happened in a span, such as an exception or an interrupt.
         "span.note" Note {
             /// What happened.
@@ -111,12 +117,16 @@ impl Fact for ObservedFact {
             },
             Self::Text { text, .. } | Self::Note { text } => TextPart::Reply(text),
             Self::Ended { part, .. } => TextPart::Error(part.as_ref()?.error.as_deref()?, None),
-            Self::Named { .. } => return None,
+            Self::Named { .. } | Self::Recorded { .. } => return None,
         })
     }
 
     fn shows_reply(&self) -> bool {
         matches!(self, Self::Closed { .. })
+    }
+
+    fn is_notable(&self) -> bool {
+        !matches!(self, Self::Recorded { .. })
     }
 
     fn error(&self) -> Option<&str> {
@@ -185,6 +195,27 @@ pub struct TraceAbout {
     /// The run after it in this thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<RunId>,
+}
+
+/// A response to a guarded program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RecordedReply {
+    /// SHA-256 of the variable, the path and the body of the request, as it was sent.
+    pub request: Arc<str>,
+    /// The HTTP status.
+    pub status: u16,
+    /// Its `content-type`.
+    pub content_type: Arc<str>,
+    /// Length of the body without its compression, in bytes.
+    pub bytes: u64,
+    /// The body without its compression, compressed as zlib does, in Base64.
+    pub body: Arc<str>,
+    /// Whether a key in it was replaced by `***`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
+    /// Whether its end is missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
 }
 
 /// How a test or a cell has ended.
@@ -399,6 +430,23 @@ worded! { TextStream { Stdout = "stdout", Stderr = "stderr", Log = "log" } }
 pub struct ObservedPlan {
     /// The program and its arguments; empty: it was not started here.
     pub command: Vec<String>,
+    /// What it may use besides tokens and money, if it is guarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<GuardPlan>,
+}
+
+/// What a guarded program may use. `None` means no limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct GuardPlan {
+    /// Attempts of calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_calls: Option<u64>,
+    /// Seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_seconds: Option<u64>,
+    /// Times that the same request is sent, or the same tool called with the same result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u64>,
 }
 
 impl Plan for ObservedPlan {

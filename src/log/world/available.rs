@@ -206,6 +206,7 @@ fn missing_for(change: LimitChange, limits: &ToolLimits) -> Option<&'static str>
         | LimitChange::Jitter(_)
         | LimitChange::Idempotent(_)
         | LimitChange::MaxInFlight(_)
+        | LimitChange::Rate(_)
         | LimitChange::SafeMode(_)
         | LimitChange::AllowPartial(_)
         | LimitChange::CacheTtlMs(_) => None,

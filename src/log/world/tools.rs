@@ -170,6 +170,7 @@ impl Tools {
                 match reason {
                     StopReason::CircuitOpen(_) => row.tally.circuit_open += 1,
                     StopReason::BulkheadFull(_) => row.tally.bulkhead_full += 1,
+                    StopReason::RateReached(_) => {}
                     _ => return,
                 }
                 row.mark(CallMark::Refused);

@@ -62,7 +62,9 @@ impl Halt {
             None => (FailureClass::Limit, None),
         };
         let fatal = match &failed.reason {
-            StopReason::CircuitOpen(tool) | StopReason::BulkheadFull(tool) => tool.as_str() == LLM,
+            StopReason::CircuitOpen(tool)
+            | StopReason::BulkheadFull(tool)
+            | StopReason::RateReached(tool) => tool.as_str() == LLM,
             _ => false,
         };
         Box::new(Self { class, status, fatal, ..*Self::by_limit(failed.reason.clone()) })
@@ -259,17 +261,12 @@ where
                 .await
                 .map_err(|halt| self.halt(halt))
         };
-        let injected = self.guard.faults();
-        if injected.is_empty() {
+        if self.guard.faults().is_empty() {
             return run.await;
         }
-        attempt::with_faults(
-            self.agent_call_scope.bus().clock(),
-            &injected,
-            self.agent_call_scope.random_bits(number, "fault"),
-            run,
-        )
-        .await
+        let draw = self.agent_call_scope.random_bits(number, "fault");
+        let injected = self.guard.faults_of(draw);
+        attempt::with_faults(self.agent_call_scope.bus().clock(), &injected, draw, run).await
     }
 }
 

@@ -11,8 +11,9 @@ use tokio::time::timeout;
 
 use super::guarded::{
     AttemptEnd, AttemptReporter, AttemptResult, BegunAttempt, Decision, EndedAttempt,
-    GuardedRequest, RequestAbout, RequestRefusal,
+    GuardedRequest, MadeReply, RequestAbout, RequestRefusal,
 };
+use super::limits::{GuardAccount, ReachedLimit};
 use crate::base::name::{PersonName, ToolName};
 use crate::base::seeded_random::{happens_with, random_u64};
 use crate::base::time::millis;
@@ -20,15 +21,19 @@ use crate::gateway::attempt::CallTurn;
 use crate::gateway::breaker::AttemptVerdict;
 use crate::gateway::{GuardRefusal, GuardedTool};
 use crate::log::event::{
-    Answer, AttemptFailed, Boundary, BudgetReached, EventKind, FailureClass, Reply, SpanId,
-    StopReason, Subject, Usage,
+    Answer, AttemptFailed, Boundary, BoundaryId, BudgetReached, Command, EventKind, FailureClass,
+    Initiator, Reply, SpanId, StopReason, Subject, Usage,
 };
+use crate::log::facts::observed::ObservedFact;
 use crate::run::RunContext;
 use crate::run::questions::Question;
-use crate::run::spending::Reserved;
+use crate::run::spending::{NotReserved, Reserved};
+use crate::scenario::cel::CelBindings;
+use crate::scenario::patterns::observed::PAUSE_NAMES;
 use crate::scenario::people::{Effects, OPERATOR, Otherwise};
+use crate::scenario::spec::OnLimit;
+use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
-use crate::scenario::spec::{OnLimit, Price};
 
 /// How long a call waits for the room that others have reserved.
 const RESERVED: Duration = Duration::from_secs(30);
@@ -42,19 +47,24 @@ pub(super) async fn make_attempt(
     let (span, price) = (begun.span, begun.price);
     let how = match (&begun.tool, begun.call) {
         (Some(tool), Some(call)) => attempt_call(cx, &begun, (tool, call), request).await,
-        _ => attempt_unread(request).await,
+        _ => attempt_unread(&begun.account, request).await,
     };
     EndedAttempt { span, price, how }
 }
 
-async fn attempt_unread(request: GuardedRequest) -> AttemptEnd {
+async fn attempt_unread(account: &GuardAccount, request: GuardedRequest) -> AttemptEnd {
+    if account.limits.refuses_unread && account.counts() && !request.about.is_free {
+        let why = "what this request costs cannot be counted, so it is refused under a limit (--unread pass sends it)";
+        let _ = request.decided.send(Decision::Refuse(RequestRefusal::final_one(402, why)));
+        return AttemptEnd::Unread { status: 402, bytes: 0 };
+    }
     let (ended, end) = oneshot::channel();
     let reporter = AttemptReporter { live: None, body: None, fault: None, ended };
     let _ = request.decided.send(Decision::Send(reporter));
     match end.await {
         Ok(AttemptResult::Unread { status, bytes }) => AttemptEnd::Unread { status, bytes },
-        Ok(AttemptResult::Model(Err(failed))) => AttemptEnd::Failed(failed),
-        Ok(AttemptResult::Model(Ok(_))) | Err(_) => AttemptEnd::Failed(gone()),
+        Ok(AttemptResult::Model(Err(failed), _)) => AttemptEnd::Failed(failed),
+        Ok(AttemptResult::Model(Ok(_), _)) | Err(_) => AttemptEnd::Failed(gone()),
     }
 }
 
@@ -77,27 +87,38 @@ async fn attempt_call(
         AttemptEnd::Refused(reason)
     };
     let _branch = cx.control.branch();
-    let body = tokio::select! {
+    pause_where_wanted(cx, begun, &about);
+    let held = async {
+        match pass_or_ask(cx, begun, (tool, call), &for_people).await {
+            HeldCall::Sent(body) => match &begun.reached {
+                Some(reached) => {
+                    ask_at_limit(cx, begun, (tool, call), (&for_people, body), reached).await
+                }
+                None => HeldCall::Sent(body),
+            },
+            held => held,
+        }
+    };
+    let held = tokio::select! {
         biased;
-        held = pass_or_ask(cx, begun, (tool, call), &for_people) => match held {
-            HeldCall::Sent(body) => body,
-            HeldCall::Refused(why) => {
-                let _ = decided.send(Decision::Refuse(RequestRefusal::final_one(402, &why)));
-                return refuse(StopReason::ApprovalDenied(guard.name().clone()), None);
-            }
-            HeldCall::Stopped => return not_sent(cx, call, number),
-        },
-        () = decided.closed() => return not_sent(cx, call, number),
+        held = held => held,
+        () = decided.closed() => HeldCall::Gone,
     };
     // It keeps the bytes of the request.
     drop(for_people);
-    if let Some((reason, text)) = &begun.reached {
-        let _ = decided.send(Decision::Refuse(RequestRefusal::final_one(402, text)));
-        return refuse(reason.clone(), None);
-    }
+    let body = match held {
+        HeldCall::Sent(body) => body,
+        HeldCall::Answered(made) => return answer(cx, (call, number), made, decided),
+        HeldCall::Refused(reason, why) => {
+            let _ = decided.send(Decision::Refuse(RequestRefusal::final_one(402, &why)));
+            let denied = || StopReason::ApprovalDenied(guard.name().clone());
+            return refuse(reason.unwrap_or_else(denied), None);
+        }
+        HeldCall::Gone => return not_sent(cx, call, number),
+    };
     let reserved = tokio::select! {
         biased;
-        reserved = reserve(cx, call, &about, begun.price) => reserved,
+        reserved = reserve(cx, begun, call, &about) => reserved,
         () = decided.closed() => return not_sent(cx, call, number),
     };
     let reserved = match reserved {
@@ -121,7 +142,11 @@ async fn attempt_call(
         Ok(permit) => permit,
         Err(refusal) => {
             let retry_after = refusal.retry_in();
-            let why = RequestRefusal::final_one(503, &refusal_text(guard.name(), refusal));
+            let status = match refusal {
+                GuardRefusal::RateReached { .. } => 429,
+                _ => 503,
+            };
+            let why = RequestRefusal::final_one(status, &refusal_text(guard.name(), refusal));
             let _ = decided.send(Decision::Refuse(RequestRefusal { retry_after, ..why }));
             return refuse(refusal.stop_reason(guard.name()), retry_after);
         }
@@ -135,15 +160,20 @@ async fn attempt_call(
     });
     cx.count_in_flight(true);
     let open = OpenAttempt { cx, span: attempt, is_open: true };
-    let faults = guard.faults();
     let draw = random_u64(cx.seed, &format!("guard {}", call.0), number, "fault");
+    let faults = guard.faults_of(draw);
     let ended = match before_sending(&faults, draw, &mut decided).await {
-        Ok(fault) => {
+        BeforeSending::Sent(fault) => {
             let (ended, end) = oneshot::channel();
             let live = Some(cx.bus().live(attempt));
             let _ = decided.send(Decision::Send(AttemptReporter { live, body, fault, ended }));
             match end.await {
-                Ok(AttemptResult::Model(result)) => result.map(|reply| *reply),
+                Ok(AttemptResult::Model(result, recorded)) => {
+                    if let Some(reply) = recorded {
+                        cx.publish(attempt, ObservedFact::Recorded { reply });
+                    }
+                    result.map(|reply| *reply)
+                }
                 // The vendor has the request: its prompt counts.
                 Ok(AttemptResult::Unread { .. }) | Err(_) => {
                     let usage = Some(Usage::new(about.estimate.prompt_tokens, 0));
@@ -151,11 +181,18 @@ async fn attempt_call(
                 }
             }
         }
-        Err(failed) => {
+        BeforeSending::Made(made) => {
+            let reply = made.reply();
+            let _ = decided.send(Decision::Answer(made));
+            Ok(reply)
+        }
+        BeforeSending::Failed(failed) => {
             let status = failed.status.unwrap_or(503);
             // How the client copes is what the fault shows.
             let why = RequestRefusal::final_one(status, &failed.text);
-            let _ = decided.send(Decision::Refuse(RequestRefusal { may_retry: true, ..why }));
+            let retry_after = (status == 429).then_some(INJECTED_RETRY_AFTER);
+            let refusal = RequestRefusal { may_retry: true, retry_after, ..why };
+            let _ = decided.send(Decision::Refuse(refusal));
             Err(failed)
         }
     };
@@ -173,40 +210,140 @@ async fn attempt_call(
         _ => None,
     };
     reserved.used(&used.unwrap_or_default(), None);
+    if let AttemptEnd::Answered(reply) = &how {
+        let called = reply.tool_calls.iter().map(|it| BoundaryId::new(format!("tool:{}", it.name)));
+        cx.control.pause_if_breakpoint(&called.collect::<Vec<_>>());
+    }
     how
 }
 
-/// What happens to a call that was held.
+/// The `Retry-After` of an injected 429.
+const INJECTED_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Pauses the run before this call if a breakpoint or a rule says so.
+fn pause_where_wanted(cx: &RunContext, begun: &BegunAttempt, about: &RequestAbout) {
+    let named = |model: &str| BoundaryId::new(format!("model:{}/{model}", about.provider));
+    cx.control.pause_if_breakpoint(&[named(&about.model), named("*")]);
+    let pauses = &begun.account.limits.pauses;
+    if pauses.is_empty() || !cx.questions().are_for_people() {
+        return;
+    }
+    let last = about.call.messages.last().map(|message| &*message.content);
+    let tools: Vec<&str> = about.call.tools.iter().map(|tool| &*tool.name).collect();
+    let mut shown = CelBindings::default();
+    for (name, value) in PAUSE_NAMES.iter().zip([
+        json!(about.provider),
+        json!(about.model),
+        json!(begun.nth),
+        json!(about.estimate.total()),
+        json!(last.unwrap_or_default()),
+        json!(tools),
+    ]) {
+        shown.bind(name, &value);
+    }
+    for condition in pauses {
+        match condition.holds(&shown) {
+            Ok(true) => cx.control.command(Command::Pause { by: Initiator::Breakpoint }),
+            Ok(false) => {}
+            Err(why) => {
+                let place = format!("pause: {}", condition.text());
+                cx.publish(
+                    SpanId::RUN,
+                    EventKind::ConditionFailed { place, text: why.to_string() },
+                );
+            }
+        }
+    }
+}
+
+/// What happens to a call that was held, or that has reached a limit.
 enum HeldCall {
     /// It is sent, perhaps with another body.
     Sent(Option<Arc<Value>>),
-    Refused(Arc<str>),
-    /// The run has ended.
-    Stopped,
+    /// A person answers in place of the model.
+    Answered(MadeReply),
+    /// With the reason, if it is another one than the operator's.
+    Refused(Option<StopReason>, Arc<str>),
+    /// The run has ended, or the client has gone.
+    Gone,
 }
+
+/// The field by which a person answers in place of the model.
+const REPLY_FIELD: &str = "reply";
+
+type BodyForPeople = dyn Fn() -> Option<Value> + Send + Sync;
 
 /// Waits at the boundary of a call. While the run is paused there, people are asked about the call.
 async fn pass_or_ask(
     cx: &RunContext,
     begun: &BegunAttempt,
-    (tool, call): (&GuardedTool, SpanId),
-    body: &(dyn Fn() -> Option<Value> + Send + Sync),
+    of: (&GuardedTool, SpanId),
+    body: &BodyForPeople,
 ) -> HeldCall {
     let boundary = Boundary::Call(begun.nth);
     let mut passed = pin!(cx.control.pass(&boundary));
+    let sent = |passed: Result<(), _>| passed.map_or(HeldCall::Gone, |()| HeldCall::Sent(None));
     if let Some(passed) = passed.as_mut().now_or_never() {
-        return passed.map_or(HeldCall::Stopped, |()| HeldCall::Sent(None));
+        return sent(passed);
     }
     let shown = body().filter(|_| cx.questions().are_for_people() && cx.questions().has_room());
-    let Some(shown) = shown.map(Arc::new) else {
-        return passed.await.map_or(HeldCall::Stopped, |()| HeldCall::Sent(None));
+    let Some(shown) = shown.map(Arc::new) else { return sent(passed.await) };
+    let why = format!("call {} of the program is held", begun.nth);
+    let held = {
+        // The boundary has counted this branch already.
+        let _asks = cx.control.branch();
+        tokio::select! {
+            biased;
+            passed = &mut passed => return sent(passed),
+            held = ask(cx, of, &shown, &why) => held,
+        }
     };
+    if let HeldCall::Sent(changed) = held {
+        cx.control.step_past(&boundary.id());
+        return passed.await.map_or(HeldCall::Gone, |()| HeldCall::Sent(changed));
+    }
+    held
+}
+
+/// A call has reached a limit: it is refused, or people are asked where the rules say so.
+async fn ask_at_limit(
+    cx: &RunContext,
+    begun: &BegunAttempt,
+    of: (&GuardedTool, SpanId),
+    (for_people, body): (&BodyForPeople, Option<Arc<Value>>),
+    reached: &ReachedLimit,
+) -> HeldCall {
+    let asks = begun.account.limits.on_limit == OnLimit::Ask && cx.questions().are_for_people();
+    let shown = body.clone().or_else(|| for_people().map(Arc::new));
+    let (Some((key, by)), Some(shown), true) = (&reached.extends, shown, asks) else {
+        return HeldCall::Refused(Some(reached.reason.clone()), reached.text.as_str().into());
+    };
+    match ask(cx, of, &shown, &reached.text).await {
+        HeldCall::Sent(changed) => {
+            begun.account.extend(key, *by);
+            HeldCall::Sent(changed.or(body))
+        }
+        held => held,
+    }
+}
+
+/// Asks people about a call, with its whole request.
+async fn ask(
+    cx: &RunContext,
+    (tool, call): (&GuardedTool, SpanId),
+    shown: &Arc<Value>,
+    why: &str,
+) -> HeldCall {
     // Any field of the request may be changed.
     let fields = shown.as_object().into_iter().flatten();
-    let fields: Map<String, Value> = fields.map(|(name, _)| (name.clone(), json!({}))).collect();
+    let mut fields: Map<String, Value> =
+        fields.map(|(name, _)| (name.clone(), json!({}))).collect();
+    let about = "a reply in place of the model's: nothing is sent to it";
+    let reply = json!({ "type": "string", "description": about });
+    let takes_reply = fields.insert(REPLY_FIELD.to_owned(), reply).is_none();
     let subject = Subject::ToolCall {
         tool: tool.guard.name().clone(),
-        args: Arc::clone(&shown),
+        args: Arc::clone(shown),
         definition: Arc::default(),
         parameters: Arc::new(json!({ "type": "object", "properties": fields })),
         effects: Effects::Write,
@@ -215,62 +352,93 @@ async fn pass_or_ask(
         span: call,
         inside: call,
         by: None,
-        why: Some(format!("call {} of the program is held", begun.nth).into()),
+        why: Some(why.into()),
         subject,
         asking: cx.asking(&PersonName::from(OPERATOR), Otherwise::Deny),
         rule: None,
     };
-    let ended = {
-        // The boundary has counted this branch already.
-        let _asks = cx.control.branch();
-        tokio::select! {
-            biased;
-            passed = &mut passed => return passed.map_or(HeldCall::Stopped, |()| HeldCall::Sent(None)),
-            ended = cx.questions().ask_once(question) => ended,
+    match &cx.questions().ask_once(question).await.answered.answer {
+        Answer::Approve { args } => {
+            let reply = args.as_ref().and_then(|args| args.get(REPLY_FIELD)?.as_str());
+            match reply.filter(|_| takes_reply) {
+                Some(text) => {
+                    HeldCall::Answered(MadeReply { text: text.into(), is_refusal: false })
+                }
+                None => HeldCall::Sent(args.clone().filter(|args| **args != **shown)),
+            }
         }
-    };
-    let changed = match &ended.answered.answer {
-        Answer::Approve { args } => args.clone().filter(|args| **args != *shown),
         Answer::Deny { text } if !text.is_empty() => {
-            return HeldCall::Refused(format!("the operator refused this call: {text}").into());
+            HeldCall::Refused(None, format!("the operator refused this call: {text}").into())
         }
-        _ => return HeldCall::Refused("the operator refused this call".into()),
-    };
-    cx.control.step_past(&boundary.id());
-    passed.await.map_or(HeldCall::Stopped, |()| HeldCall::Sent(changed))
+        _ => HeldCall::Refused(None, "the operator refused this call".into()),
+    }
+}
+
+/// A person answers in place of the model: nothing is sent.
+fn answer(
+    cx: &RunContext,
+    (call, number): (SpanId, u32),
+    made: MadeReply,
+    decided: oneshot::Sender<Decision>,
+) -> AttemptEnd {
+    let attempt = cx.open_span(EventKind::AttemptStarted {
+        parent: call,
+        attempt: number,
+        timeout_ms: 0,
+        waited_ms: 0,
+        probe: false,
+    });
+    cx.count_in_flight(true);
+    let open = OpenAttempt { cx, span: attempt, is_open: true };
+    let reply = made.reply();
+    let _ = decided.send(Decision::Answer(made));
+    open.close(Ok(reply))
+}
+
+impl MadeReply {
+    fn reply(&self) -> Reply {
+        let end = if self.is_refusal { ReplyEnd::Refused } else { ReplyEnd::Stop };
+        // It costs nothing.
+        let usage = Some(Usage::default());
+        Reply { end, usage, ..Reply::from_agent_text(Arc::clone(&self.text)) }
+    }
 }
 
 /// Reserves what a call may cost. If it does not fit, the operator is asked where the rules say so.
 async fn reserve<'c>(
-    cx: &'c RunContext,
+    cx: &RunContext,
+    begun: &'c BegunAttempt,
     call: SpanId,
     about: &RequestAbout,
-    price: Option<Price>,
 ) -> Result<Reserved<'c>, (StopReason, String)> {
+    let (account, price) = (&begun.account, begun.price);
     let mut asking = None;
     loop {
         let (reason, reached) =
-            match timeout(RESERVED, cx.spending.reserve(about.estimate, price)).await {
+            match timeout(RESERVED, account.spending.reserve(about.estimate, price)).await {
                 Ok(Ok(reserved)) => return Ok(reserved),
-                Ok(Err(reached)) => reached,
+                Ok(Err(NotReserved::Reached(reason, reached))) => (reason, reached),
+                Ok(Err(NotReserved::Failed(why))) => return Err((StopReason::MaxCostBudget, why)),
                 Err(_) => {
                     let text = "other calls have reserved what is left of the limit".to_owned();
                     return Err((StopReason::MaxTokensBudget, text));
                 }
             };
-        if cx.scenario().on_limit == OnLimit::Ask && cx.questions().are_for_people() {
+        let asks = account.limits.on_limit == OnLimit::Ask && !reached.is_of_day();
+        if asks && cx.questions().are_for_people() {
             if asking.is_none() {
                 // Another call may have asked meanwhile.
                 let _waits = cx.control.mark_waiting();
-                asking = Some(cx.spending.asking.lock().await);
+                asking = Some(account.spending.asking.lock().await);
                 continue;
             }
-            if cx.ask_to_extend(call, reached).await == Some(true) {
+            if cx.ask_to_extend(&account.spending, call, reached).await == Some(true) {
                 continue;
             }
         }
         cx.publish(call, EventKind::BudgetReached(reached));
         let option = match reached {
+            _ if reached.is_of_day() => "it to make more calls today",
             BudgetReached::Tokens { .. } => "--max-total-tokens",
             BudgetReached::Cost { .. } => "--max-cost-usd",
         };
@@ -296,38 +464,57 @@ fn refusal_text(tool: &ToolName, refusal: GuardRefusal) -> String {
         GuardRefusal::BulkheadFull => {
             format!("too many calls of {tool} are in flight, and the queue is full")
         }
+        GuardRefusal::RateReached { .. } => format!("too many calls of {tool} in a minute"),
     }
 }
 
-/// Carries out the faults that come before a request is sent. Returns the one that its response has.
+/// What faults make of a request.
+enum BeforeSending {
+    /// It is sent; its response may have a fault.
+    Sent(Option<FaultKind>),
+    /// It gets this reply.
+    Made(MadeReply),
+    Failed(Box<AttemptFailed>),
+}
+
+/// Carries out the faults that come before a request is sent.
 async fn before_sending(
     faults: &[InjectedFault],
     draw: u64,
     decided: &mut oneshot::Sender<Decision>,
-) -> Result<Option<FaultKind>, Box<AttemptFailed>> {
-    let mut of_response = None;
+) -> BeforeSending {
+    let mut before = BeforeSending::Sent(None);
     for fault in faults {
         match fault {
             InjectedFault::Latency { ms } => {
                 if timeout(Duration::from_millis(*ms), decided.closed()).await.is_ok() {
-                    return Err(gone());
+                    return BeforeSending::Failed(gone());
                 }
             }
-            InjectedFault::Errors { percent, status }
+            InjectedFault::Errors { percent, status, .. }
                 if happens_with(f64::from(*percent) / 100.0, draw) =>
             {
                 let text = format!("HTTP {status} (injected)");
-                return Err(AttemptFailed::from_status(*status, text));
+                return BeforeSending::Failed(AttemptFailed::from_status(*status, text));
             }
             InjectedFault::Hang => {
                 decided.closed().await;
-                return Err(gone());
+                return BeforeSending::Failed(gone());
             }
-            InjectedFault::Malformed | InjectedFault::Reset => of_response = Some(fault.kind()),
+            InjectedFault::Malformed | InjectedFault::Reset => {
+                before = BeforeSending::Sent(Some(fault.kind()));
+            }
+            InjectedFault::Empty => {
+                before = BeforeSending::Made(MadeReply { text: "".into(), is_refusal: false });
+            }
+            InjectedFault::Refusal => {
+                let text = "I can't help with that. (injected)".into();
+                before = BeforeSending::Made(MadeReply { text, is_refusal: true });
+            }
             InjectedFault::Errors { .. } => {}
         }
     }
-    Ok(of_response)
+    before
 }
 
 /// An attempt in flight; if this is dropped, the run has ended.

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::conversations::{Beginning, beginnings};
+use super::limits::{GuardAccount, ReachedLimit};
 use super::{MAX_SPANS, ObservedRun, ReportedCall};
 use crate::base::name::ToolName;
 use crate::base::time::millis;
@@ -18,17 +19,17 @@ use crate::base::visible::first_bytes;
 use crate::gateway::GuardedTool;
 use crate::gateway::retry::is_retryable;
 use crate::log::bus::LiveSlot;
+use crate::log::clock::Clock;
 use crate::log::event::{
-    AttemptFailed, CallStarted, ChatMessage, EventKind, FailureClass, Purpose, Reply, SpanId,
-    StopReason, Usage,
+    AttemptFailed, CallStarted, ChatMessage, EventKind, FailureClass, MessageRole, Purpose, Reply,
+    SpanId, StopReason, Usage,
 };
-use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
+use crate::log::facts::observed::{ObservedFact, RecordedReply, SpanAbout, SpanEnd, SpanRole};
 use crate::run::model_call::stop_reason;
 use crate::run::model_tool;
 use crate::scenario::spec::Price;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::FaultKind;
-use crate::words::format::count_noun;
 
 /// A request of the program that waits for a decision.
 pub struct GuardedRequest {
@@ -62,6 +63,8 @@ pub struct RequestAbout {
     pub retry: Option<u32>,
     /// The most tokens that it may use.
     pub estimate: Usage,
+    /// Whether it costs nothing, though it is not read.
+    pub is_free: bool,
 }
 
 /// What happens to a request.
@@ -69,7 +72,17 @@ pub struct RequestAbout {
 pub enum Decision {
     /// It is sent. The result is expected from the reporter.
     Send(AttemptReporter),
+    /// It is not sent, and gets this reply.
+    Answer(MadeReply),
     Refuse(RequestRefusal),
+}
+
+/// A reply that no model has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeReply {
+    pub text: Arc<str>,
+    /// Whether it is the refusal of a model.
+    pub is_refusal: bool,
 }
 
 /// A request that is not sent.
@@ -110,9 +123,13 @@ impl fmt::Debug for AttemptReporter {
 }
 
 impl AttemptReporter {
-    /// The attempt has ended.
-    pub fn end(self, result: Result<Reply, Box<AttemptFailed>>) {
-        let _ = self.ended.send(AttemptResult::Model(result.map(Box::new)));
+    /// The attempt has ended. `recorded`: the response that has passed.
+    pub fn end(
+        self,
+        result: Result<Reply, Box<AttemptFailed>>,
+        recorded: Option<Arc<RecordedReply>>,
+    ) {
+        let _ = self.ended.send(AttemptResult::Model(result.map(Box::new), recorded));
     }
 
     /// A request that is no call of a model has ended: its status, and the bytes of the response.
@@ -123,7 +140,7 @@ impl AttemptReporter {
 
 /// How the proxy says that a request has ended.
 pub(super) enum AttemptResult {
-    Model(Result<Box<Reply>, Box<AttemptFailed>>),
+    Model(Result<Box<Reply>, Box<AttemptFailed>>, Option<Arc<RecordedReply>>),
     Unread { status: u16, bytes: u64 },
 }
 
@@ -160,8 +177,8 @@ pub(super) struct BegunAttempt {
     pub(super) price: Option<Price>,
     /// Its number among the attempts of the program.
     pub(super) nth: u64,
-    /// The limit that is reached, and the sentence for it.
-    pub(super) reached: Option<(StopReason, String)>,
+    pub(super) reached: Option<ReachedLimit>,
+    pub(super) account: Arc<GuardAccount>,
 }
 
 /// An attempt that has ended.
@@ -213,12 +230,14 @@ impl GuardedCalls {
         let same = |call: &GuardedCall| call.digest == about.digest && call.call.is_some();
         let mut calls = self.open.iter();
         let is_in_flight = calls.any(|call| same(call) && call.in_flight > 0);
-        if about.retry == Some(0) || about.retry.is_none() && is_in_flight {
+        // Some clients send 0 with each attempt.
+        if about.retry.unwrap_or(0) == 0 && is_in_flight {
             return None;
         }
         let has_failed = |call: &GuardedCall| same(call) && call.failed.is_some();
         let failed = self.open.iter().rposition(has_failed);
-        let at = failed.or_else(|| self.open.iter().rposition(same))?;
+        let last = || self.open.iter().rposition(same).filter(|_| about.retry.unwrap_or(0) > 0);
+        let at = failed.or_else(last)?;
         self.open.get_mut(at)
     }
 
@@ -239,30 +258,26 @@ impl ObservedRun<'_> {
         let tool = about.unread.is_none().then(|| self.model_guard(about));
         let name = tool.as_ref().map(|tool| tool.guard.name().clone());
         let price = (self.price_of)(&about.model);
-        let reached = tool.as_ref().and_then(|tool| self.reached_limit(tool, price));
-        let nth = self.calls;
+        let account = Arc::clone(&self.account);
+        let is_retry = self.guarded.retried_by(about).is_some();
+        let nth = tool.as_ref().map_or(0, |_| account.next_call());
+        let reached =
+            tool.as_ref().and_then(|_| account.reached(self.cx, (nth, !is_retry), about, price));
         if let Some(known) = self.guarded.retried_by(about)
             && let Some(call) = known.call
         {
             known.attempts += 1;
             known.in_flight += 1;
-            let attempt = known.attempts;
+            let number = known.attempts;
             let (wait_ms, cause, status) = match known.failed.take() {
                 Some((at, failed)) => (millis(at.elapsed()), failed.class, failed.status),
                 None => (0, FailureClass::Cancelled, None),
             };
-            let (span, retried) =
-                (known.span, EventKind::CallRetried { attempt, wait_ms, cause, status });
+            let span = known.span;
+            let retried = EventKind::CallRetried { attempt: number, wait_ms, cause, status };
             self.cx.publish(call, retried);
-            return BegunAttempt {
-                span,
-                call: Some(call),
-                number: attempt,
-                tool,
-                price,
-                nth,
-                reached,
-            };
+            let call = Some(call);
+            return BegunAttempt { span, call, number, tool, price, nth, reached, account };
         }
         let digests = beginnings(&about.call.messages);
         let (span, place) = self.open_request(about, &digests);
@@ -283,32 +298,7 @@ impl ObservedRun<'_> {
             in_flight: 1,
             failed: None,
         });
-        BegunAttempt { span, call, number: 1, tool, price, nth, reached }
-    }
-
-    /// The limit of calls or of time, if it is reached.
-    fn reached_limit(
-        &mut self,
-        tool: &GuardedTool,
-        price: Option<Price>,
-    ) -> Option<(StopReason, String)> {
-        self.calls += 1;
-        if self.limits.spending.max_cost_usd.is_some() && price.is_none() {
-            let name = tool.guard.name();
-            let text = format!(
-                "the price of {name} is not known, so --max-cost-usd cannot hold: add it to [prices] of the \
-                 configuration"
-            );
-            return Some((StopReason::MaxCostBudget, text));
-        }
-        if let Some(most) = self.limits.max_calls.filter(|most| self.calls > *most) {
-            let text =
-                format!("the limit of {} is reached: raise --max-calls", count_noun(most, "call"));
-            return Some((StopReason::MaxCalls, text));
-        }
-        let most = self.limits.max_time.filter(|most| self.cx.control.active() > *most)?;
-        let text = format!("the limit of {} s is reached: raise --max-seconds", most.as_secs());
-        Some((StopReason::MaxSeconds, text))
+        BegunAttempt { span, call, number: 1, tool, price, nth, reached, account }
     }
 
     fn open_request(&mut self, about: &RequestAbout, digests: &[Beginning]) -> (SpanId, usize) {
@@ -318,7 +308,9 @@ impl ObservedRun<'_> {
             Some(what) => (Arc::clone(what), SpanRole::Step),
             None => (text(&about.model).unwrap_or_else(|| "model".into()), SpanRole::Model),
         };
-        let last = about.call.messages.last();
+        let messages = &about.call.messages;
+        let asked = messages.iter().rev().find(|it| it.role == MessageRole::User);
+        let last = asked.or(messages.last());
         let of_program = SpanAbout {
             id: format!("request {}", self.requests).into(),
             name,
@@ -398,7 +390,7 @@ impl ObservedRun<'_> {
             }
         }
         self.models += 1;
-        let rule = self.limits.models.iter().find(|rule| rule.fits(name.as_str()));
+        let rule = self.account.limits.models.iter().find(|rule| rule.fits(name.as_str()));
         let faults = rule.map(|rule| rule.faults.clone()).unwrap_or_default();
         let policy = rule.map(|rule| Arc::clone(&rule.policy));
         let policy = policy.unwrap_or_else(|| {
@@ -411,7 +403,12 @@ impl ObservedRun<'_> {
                 ..CallPolicy::default()
             })
         });
-        let guard = model_tool(name.clone(), policy, NO_TIMEOUT, faults, self.cx.bus().clock());
+        let clock = match self.account.is_shared {
+            true => Clock::real(),
+            false => self.cx.bus().clock().clone(),
+        };
+        let make = || model_tool(name.clone(), policy, NO_TIMEOUT, faults, &clock);
+        let guard = self.account.model(&name, make);
         let price = (self.price_of)(&about.model);
         self.cx.publish(SpanId::RUN, EventKind::ToolAdded { tool: Box::new(guard.head()), price });
         self.cx.tools().add(Arc::clone(&guard), self.cx.bus());

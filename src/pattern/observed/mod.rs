@@ -4,6 +4,7 @@
 mod attempts;
 mod conversations;
 mod guarded;
+mod limits;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use self::guarded::GuardedCalls;
 use crate::base::name::ToolName;
 use crate::log::bus::LiveSlot;
 use crate::log::event::{
-    CallStarted, ChatMessage, EventKind, MessageRole, Purpose, Reply, RunId, SpanId, StopReason,
+    BoundaryId, CallStarted, ChatMessage, EventKind, MessageRole, Purpose, Reply, RunId, SpanId,
+    StopReason,
 };
 use crate::log::facts::observed::{
     ObservedFact, PartEnded, SPANS_MISSING, SpanAbout, SpanEnd, SpanRole, TEXTS_MISSING,
@@ -34,7 +36,10 @@ use crate::scenario::spec::Price;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolOffer;
 
-pub use self::guarded::{AttemptReporter, Decision, GuardedRequest, RequestAbout, RequestRefusal};
+pub use self::guarded::{
+    AttemptReporter, Decision, GuardedRequest, MadeReply, RequestAbout, RequestRefusal,
+};
+pub use self::limits::GuardAccount;
 
 /// What is observed of a program that is watched.
 #[derive(Debug)]
@@ -108,16 +113,18 @@ pub type PriceOf = Arc<dyn Fn(&str) -> Option<Price> + Send + Sync>;
 struct Source {
     observed: mpsc::Receiver<Observation>,
     price_of: PriceOf,
+    account: Option<Arc<GuardAccount>>,
 }
 
 /// The scenario of one observed run of a program, and the sender of its observations. `price_of`: the prices of its
-/// models.
+/// models; `account`: what it may use, if it is guarded.
 pub fn scenario(
     program: &ObservedProgram,
     price_of: PriceOf,
+    account: Option<Arc<GuardAccount>>,
 ) -> Option<(Scenario, ObservationSender)> {
     let (sender, observed) = mpsc::channel::<Observation>(QUEUED);
-    let source = Box::new(Source { observed, price_of });
+    let source = Box::new(Source { observed, price_of, account });
     Some((observed::scenario(program, source)?, sender))
 }
 
@@ -135,7 +142,10 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
     let source = spec.source().and_then(|it| it.downcast::<Source>().ok());
     let Some(mut source) = source else { return Err(StopReason::InternalError) };
     cx.set_phase("program".to_owned());
-    let mut run = ObservedRun::new(cx, source.price_of, spec.guard.clone().unwrap_or_default());
+    let none = || Arc::new(GuardAccount::new(GuardLimits::default(), None, false));
+    let account = source.account.unwrap_or_else(none);
+    let mut run = ObservedRun::new(cx, source.price_of, account);
+    set_pauses(cx, &run.account.limits);
     let mut attempts = FuturesUnordered::new();
     // Only the calls of the program pass boundaries.
     let _waits = cx.control.mark_waiting();
@@ -171,6 +181,22 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
     drop(attempts);
     run.end_failed_calls(true);
     run.end(end)
+}
+
+/// Sets the breakpoints of the command line. Where nobody is asked, the run never pauses: its clients would hang.
+fn set_pauses(cx: &RunContext, limits: &GuardLimits) {
+    if limits.pause_at.is_empty() && limits.pauses.is_empty() {
+        return;
+    }
+    if !cx.questions().are_for_people() {
+        let text =
+            "nobody is asked, so the run does not pause: use the dashboard, or --people wait";
+        cx.publish(SpanId::RUN, EventKind::Warning { text: text.to_owned() });
+        return;
+    }
+    for at in &limits.pause_at {
+        cx.control.pause_at(BoundaryId::new(at.as_str()));
+    }
 }
 
 /// A span that was reported, or named as a parent.
@@ -233,16 +259,15 @@ struct ObservedRun<'a> {
     /// The number of its requests, and of its models.
     requests: u64,
     models: usize,
-    /// Its attempts so far, and what it may use.
-    calls: u64,
-    limits: GuardLimits,
+    /// What it may use.
+    account: Arc<GuardAccount>,
 }
 
 /// Deepest spans that are followed to the outermost one.
 const MAX_DEPTH: usize = 64;
 
 impl<'a> ObservedRun<'a> {
-    fn new(cx: &'a RunContext, price_of: PriceOf, limits: GuardLimits) -> Self {
+    fn new(cx: &'a RunContext, price_of: PriceOf, account: Arc<GuardAccount>) -> Self {
         Self {
             cx,
             price_of,
@@ -262,8 +287,7 @@ impl<'a> ObservedRun<'a> {
             guarded: GuardedCalls::default(),
             requests: 0,
             models: 0,
-            calls: 0,
-            limits,
+            account,
         }
     }
 
@@ -622,6 +646,11 @@ impl<'a> ObservedRun<'a> {
         for (count, missing, what) in left_out.into_iter().filter(|(count, ..)| *count > 0) {
             let text = format!("{missing}{count} {what} are left out");
             self.cx.publish(SpanId::RUN, EventKind::Warning { text });
+        }
+        if self.cx.scenario().pattern.get().is_guarded() && self.requests == 0 {
+            let text = "no call of a model passed through roundtable, so no limit could hold: docs/guard.md says \
+                        which calls do not pass";
+            self.cx.publish(SpanId::RUN, EventKind::Warning { text: text.to_owned() });
         }
         if let Some((from, until)) = self.range_us {
             self.cx.set_elapsed(Duration::from_micros(until.saturating_sub(from)));

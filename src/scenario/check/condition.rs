@@ -69,6 +69,16 @@ pub(crate) fn compile_condition(
     good.then_some(condition)
 }
 
+/// A condition that may only use these names.
+pub(crate) fn condition_of_names(
+    when: &NonBlankString,
+    names: &[&str],
+    cx: &mut ReadContext,
+) -> Option<Condition> {
+    let condition = parse_condition(when, false, cx)?;
+    names_exist(&condition, when, names, cx).then_some(condition)
+}
+
 fn parse_condition(when: &NonBlankString, of_run: bool, cx: &mut ReadContext) -> Option<Condition> {
     let compiled = match of_run {
         true => Condition::compile_expectation(&when.text),
@@ -394,7 +404,7 @@ fn warn_of_unknown_fields(
 }
 
 /// The words of all stop reasons; what follows a colon depends on the run.
-const WORDS: [&str; 48] = [
+const WORDS: [&str; 50] = [
     "success",
     "max_messages",
     "max_rounds_reached",
@@ -402,6 +412,7 @@ const WORDS: [&str; 48] = [
     "max_tokens_budget",
     "max_cost_budget",
     "max_calls",
+    "repeats_reached",
     "llm_timeout",
     "llm_empty",
     "critical_task_failed",
@@ -441,6 +452,7 @@ const WORDS: [&str; 48] = [
     "no_answer",
     "circuit_open",
     "bulkhead_full",
+    "rate_reached",
     "script_missing",
     "tool_error",
 ];

@@ -14,13 +14,11 @@ use crate::scenario::read::ReadContext;
 use crate::scenario::read::amount::Seconds;
 use crate::scenario::read::format::ScenarioFile;
 use crate::scenario::read::format::tools::{
-    AlertsTable, BreakerTable, BulkheadTable, InjectedTable, InjectedWord, LLM, LlmTable,
-    RetriesTable, RetryBudgetTable, SafeModeTable, fill_table,
+    AlertsTable, BreakerTable, BulkheadTable, InjectedTable, LLM, LlmTable, RetriesTable,
+    RetryBudgetTable, SafeModeTable, fill_table,
 };
 use crate::scenario::read::names::NamedEntry;
-use crate::scenario::read::shape::{
-    BoundedList, FormatShape, IntegerField, Positioned, TextOrTable,
-};
+use crate::scenario::read::shape::{BoundedList, FormatShape, Positioned, TextOrTable};
 use crate::scenario::read::template::TemplateScope;
 use crate::scenario::read::tree::{TextSpan, TomlNode};
 use crate::scenario::spec::AlertLimits;
@@ -28,7 +26,9 @@ use crate::scenario::spec::policy::{
     BreakerLimits, BreakerMode, BulkheadLimits, CallPolicy, Rate, RetryBudgetLimits, SafeMode,
     UnsetLlmKeys, WindowLimits,
 };
-use crate::scenario::spec::tool::{InjectedFault, ResultContract, TRANSFER, ToolOffer, ToolSpec};
+use crate::scenario::spec::tool::{
+    FaultKind, InjectedFault, ResultContract, TRANSFER, ToolOffer, ToolSpec,
+};
 use crate::scenario::tools::agent as outside_agent;
 use crate::scenario::tools::agent::OutsideCaller;
 use crate::scenario::tools::mcp::{McpServerSpec, McpSpec, build_server, full_name, split_name};
@@ -500,6 +500,7 @@ pub(crate) fn tool_policy(
             None => Some(BreakerLimits::default()),
         },
         bulkhead: table.bulkhead.as_ref()?,
+        rate: table.rate.map(|it| it.0),
         wait: Some(Duration::ZERO),
     };
     Some(CallPolicy {
@@ -526,6 +527,7 @@ pub(crate) fn llm(
         breaker: cx
             .at_key("tools.llm", |cx| limits(table.breaker.as_ref()?, table.timeout_s, cx))?,
         bulkhead: table.bulkhead.as_ref()?,
+        rate: table.rate.map(|it| it.0),
         wait: None,
     };
     let policy = CallPolicy {
@@ -577,6 +579,7 @@ struct PolicyTables<'f> {
     budget: &'f RetryBudgetTable,
     breaker: Option<BreakerLimits>,
     bulkhead: &'f BulkheadTable,
+    rate: Option<u32>,
     /// Default of `max_wait_ms`; `None` means no limit.
     wait: Option<Duration>,
 }
@@ -584,7 +587,7 @@ struct PolicyTables<'f> {
 impl PolicyTables<'_> {
     fn policy(&self) -> CallPolicy {
         let millis = |ms: u32| Duration::from_millis(u64::from(ms));
-        let Self { retries, budget, breaker, bulkhead, wait } = self;
+        let Self { retries, budget, breaker, bulkhead, rate, wait } = self;
         CallPolicy {
             max_attempts: retries.max_attempts.value.0,
             backoff: retries.backoff_ms.value.0.iter().map(|wait| millis(wait.0)).collect(),
@@ -595,6 +598,7 @@ impl PolicyTables<'_> {
             }),
             breaker: *breaker,
             bulkhead: bulkhead_limits(bulkhead, *wait),
+            rate: *rate,
             ..CallPolicy::default()
         }
     }
@@ -745,20 +749,21 @@ pub(crate) fn faults(
 fn injected(table: &InjectedTable, at: TextSpan, cx: &mut ReadContext) -> Option<InjectedFault> {
     let kind = table.kind?;
     let of = match kind {
-        InjectedWord::Latency => &["ms"][..],
-        InjectedWord::Errors => &["percent", "status"],
-        InjectedWord::Hang | InjectedWord::Malformed | InjectedWord::Reset => &[],
+        FaultKind::Latency => &["ms"][..],
+        FaultKind::Errors => &["percent", "status", "times"],
+        _ => &[],
     };
     let given = [
         ("ms", table.ms.as_ref().map(|ms| ms.at)),
         ("percent", table.percent.as_ref().map(|percent| percent.at)),
         ("status", table.status.as_ref().map(|status| status.at)),
+        ("times", table.times.as_ref().map(|times| times.at)),
     ];
     for (key, at) in given {
         if let Some(at) = at.filter(|_| !of.contains(&key)) {
             let help = match of {
                 [] => "it has no settings".to_owned(),
-                keys => format!("it takes {}", keys.join(" and ")),
+                keys => format!("it takes {}", keys.join(", ")),
             };
             cx.at_key(key, |cx| {
                 cx.error(at, format!("this kind of fault has no `{key}`"), help);
@@ -770,30 +775,21 @@ fn injected(table: &InjectedTable, at: TextSpan, cx: &mut ReadContext) -> Option
             cx.at_key(key, |cx| cx.error(at, format!("`{key}` is missing"), help));
         }
     };
-    let fault = match kind {
-        InjectedWord::Latency => match &table.ms {
-            Some(ms) => InjectedFault::Latency { ms: u64::from(ms.value.0) },
-            None => {
-                needs("ms", "ms = 2000", cx);
-                return None;
-            }
+    Some(match (kind, &table.ms, &table.percent) {
+        (FaultKind::Latency, Some(ms), _) => InjectedFault::Latency { ms: u64::from(ms.value.0) },
+        (FaultKind::Latency, None, _) => {
+            needs("ms", "ms = 2000", cx);
+            return None;
+        }
+        (FaultKind::Errors, _, Some(percent)) => InjectedFault::Errors {
+            percent: u8::try_from(percent.value.0).ok()?,
+            status: table.status.as_ref().map_or(Ok(503), |it| u16::try_from(it.value.0)).ok()?,
+            times: table.times.as_ref().map(|times| times.value.0),
         },
-        InjectedWord::Errors => match &table.percent {
-            Some(Positioned { value: IntegerField(percent), .. }) => InjectedFault::Errors {
-                percent: u8::try_from(*percent).ok()?,
-                status: match &table.status {
-                    Some(status) => u16::try_from(status.value.0).ok()?,
-                    None => 503,
-                },
-            },
-            None => {
-                needs("percent", "percent = 30", cx);
-                return None;
-            }
-        },
-        InjectedWord::Hang => InjectedFault::Hang,
-        InjectedWord::Malformed => InjectedFault::Malformed,
-        InjectedWord::Reset => InjectedFault::Reset,
-    };
-    Some(fault)
+        (FaultKind::Errors, _, None) => {
+            needs("percent", "percent = 30", cx);
+            return None;
+        }
+        (kind, ..) => InjectedFault::of(kind),
+    })
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::PatternSpec;
 use super::row::{BoundaryForm, LabelledText, LimitField, Spec};
 use crate::base::name::ToolName;
+use crate::scenario::cel::Condition;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{InjectedFault, ToolSpec};
 use crate::scenario::spec::{ModelCaller, OnLimit, SpendingLimits};
@@ -58,9 +59,23 @@ pub struct GuardLimits {
     pub max_calls: Option<u64>,
     /// The time in which its calls are sent.
     pub max_time: Option<Duration>,
+    /// How often the same request may be sent, or the same tool called with the same result.
+    pub repeats: Option<u64>,
+    /// The tools that may be called so often as they like: they poll.
+    pub polling: Vec<String>,
+    /// Whether requests that are not read are refused where something has to be counted.
+    pub refuses_unread: bool,
     /// How models are protected; the first rule whose name fits counts.
     pub models: Vec<ModelRule>,
+    /// The run pauses before a call for which one of these holds.
+    pub pauses: Vec<Arc<Condition>>,
+    /// The run pauses there: `call:3`, `model:openai/*`, or after a reply that calls a tool: `tool:refund`.
+    pub pause_at: Vec<String>,
 }
+
+/// What a condition of a pause can read: the provider and the model, the number of the call, the most tokens that it
+/// may use, the last message and the names of the tools that it offers.
+pub const PAUSE_NAMES: &[&str] = &["provider", "model", "number", "tokens", "prompt", "tools"];
 
 /// How models with this name are protected.
 #[derive(Clone, Debug)]
@@ -83,13 +98,6 @@ impl ModelRule {
             rest = rest.get(at + part.len()..).unwrap_or_default();
         }
         rest.ends_with(last)
-    }
-}
-
-impl GuardLimits {
-    /// Whether something has to be counted.
-    pub fn counts(&self) -> bool {
-        !self.spending.is_none() || self.max_calls.is_some()
     }
 }
 
@@ -170,7 +178,8 @@ impl Spec for ObservedSpec {
     }
 
     fn check_boundary(&self, at: &str, _: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String> {
-        if self.is_guarded() && BOUNDARY.fits(at) {
+        let is_named = at.starts_with("model:") || at.starts_with("tool:");
+        if self.is_guarded() && (is_named || BOUNDARY.fits(at)) {
             return Ok(());
         }
         Err("another program plays the run: it has no boundaries".to_owned())

@@ -33,6 +33,8 @@ pub struct CallPolicy {
     pub breaker: Option<BreakerLimits>,
     /// How many attempts may run concurrently; `None`: any number.
     pub bulkhead: Option<BulkheadLimits>,
+    /// Most attempts that start in a minute; `None`: any number.
+    pub rate: Option<u32>,
     /// The fallback for a call that fails.
     pub safe_mode: SafeMode,
 }
@@ -51,6 +53,7 @@ impl Default for CallPolicy {
             retry_budget: Some(RetryBudgetLimits::default()),
             breaker: Some(BreakerLimits::default()),
             bulkhead: Some(BulkheadLimits::default()),
+            rate: None,
             safe_mode: SafeMode::OFF,
         }
     }
@@ -71,6 +74,8 @@ pub mod max {
     pub const PROBES: u32 = 1_000;
     /// Attempts in flight.
     pub const IN_FLIGHT: u32 = 100_000;
+    /// Attempts that start in a minute.
+    pub const RATE: u32 = 100_000;
     /// A timeout, the time that a breaker stays open, the time in a queue, the age of a cached value.
     pub const TIME_MS: u32 = 86_400_000;
     /// An injected latency.

@@ -222,6 +222,9 @@ pub enum InjectedFault {
         percent: u8,
         /// The status, such as 503.
         status: u16,
+        /// How many attempts fail; `None`: any number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        times: Option<u32>,
     },
     /// No response until the timeout.
     Hang,
@@ -229,6 +232,10 @@ pub enum InjectedFault {
     Malformed,
     /// The connection breaks in the middle of the body.
     Reset,
+    /// The reply is empty.
+    Empty,
+    /// The model refuses.
+    Refusal,
 }
 
 impl InjectedFault {
@@ -236,10 +243,12 @@ impl InjectedFault {
     pub fn of(kind: FaultKind) -> Self {
         match kind {
             FaultKind::Latency => Self::Latency { ms: 2_000 },
-            FaultKind::Errors => Self::Errors { percent: 30, status: 503 },
+            FaultKind::Errors => Self::Errors { percent: 30, status: 503, times: None },
             FaultKind::Hang => Self::Hang,
             FaultKind::Malformed => Self::Malformed,
             FaultKind::Reset => Self::Reset,
+            FaultKind::Empty => Self::Empty,
+            FaultKind::Refusal => Self::Refusal,
         }
     }
 
@@ -251,6 +260,8 @@ impl InjectedFault {
             Self::Hang => FaultKind::Hang,
             Self::Malformed => FaultKind::Malformed,
             Self::Reset => FaultKind::Reset,
+            Self::Empty => FaultKind::Empty,
+            Self::Refusal => FaultKind::Refusal,
         }
     }
 }
@@ -281,11 +292,15 @@ pub enum FaultKind {
     Malformed,
     /// The connection breaks in the middle of the body.
     Reset,
+    /// The reply is empty.
+    Empty,
+    /// The model refuses.
+    Refusal,
 }
 
 worded! { FaultKind + ALL {
     Latency = "latency", Errors = "errors", Hang = "hang", Malformed = "malformed",
-    Reset = "reset",
+    Reset = "reset", Empty = "empty", Refusal = "refusal",
 } }
 
 /// The value of a header, or of a variable of a program's environment.

@@ -26,11 +26,12 @@ use super::read::format::tools::{
 };
 use super::read::names::{NamedEntries, ResultKey};
 use super::read::shape::{
-    BoundedList, FormatShape, NonBlankString, ObjectSchema, Positioned, Requirement, TextOrTable,
-    record,
+    BoundedList, FormatShape, IntegerField, NonBlankString, ObjectSchema, Positioned, Requirement,
+    TextOrTable, record,
 };
 use super::read::template::TemplateScope;
 use super::read::tree::{TextSpan, TomlNode};
+use super::spec::policy::max;
 use super::spec::tool::FieldKind;
 
 /// The implementation of a tool.
@@ -171,6 +172,8 @@ record! {
         breaker: BreakerTable = optional,
         /// Bulkhead: how many attempts may run concurrently.
         bulkhead: BulkheadTable = table,
+        /// Most attempts that start in a minute; more wait as in the queue of the bulkhead. Default: any number.
+        rate: IntegerField<1, { max::RATE }> = optional,
         /// Safe mode: the fallback for a call that fails. It is on unless `enabled` is false.
         safe_mode: SafeModeTable = table,
         /// Whether the runs of one session share breaker, bulkhead and retry budget.

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use crate::base::name::ToolName;
 use crate::base::time::millis;
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::{Command, Initiator, LimitChange, RunId, ToolLimits};
+use crate::log::event::{Command, Initiator, LimitChange, RunId, ToolHead};
 use crate::log::world::World;
 use crate::log::world::available::{RunPart, available, can_change};
 use crate::log::world::tool_row::ToolRow;
@@ -45,9 +45,12 @@ pub enum ToolSetting {
 }
 
 impl ToolSetting {
-    /// The rows for a tool with these limits, in the order of the screen.
-    pub fn rows_for(limits: &ToolLimits) -> Vec<ToolSetting> {
-        let mut rows: Vec<_> = FaultKind::ALL.into_iter().map(Self::Fault).collect();
+    /// The rows for a tool, in the order of the screen. Only a model can be silent or refuse.
+    pub fn rows_for(head: &ToolHead) -> Vec<ToolSetting> {
+        let (limits, is_model) = (&head.limits, head.kind == "model");
+        let is_of_model = |kind: &FaultKind| matches!(kind, FaultKind::Empty | FaultKind::Refusal);
+        let kinds = FaultKind::ALL.into_iter().filter(|kind| is_model || !is_of_model(kind));
+        let mut rows: Vec<_> = kinds.map(Self::Fault).collect();
         let mut add = |limit| rows.push(Self::Limit(limit));
         add(LimitChange::TimeoutMs(limits.timeout_ms));
         add(LimitChange::MaxAttempts(limits.max_attempts));
@@ -73,6 +76,9 @@ impl ToolSetting {
                 add(LimitChange::MaxWaitMs(millis(wait)));
             }
         }
+        if let Some(rate) = limits.rate {
+            add(LimitChange::Rate(rate));
+        }
         rows
     }
 
@@ -94,6 +100,8 @@ impl ToolSetting {
             Self::Fault(FaultKind::Hang) => "Each attempt hangs until its timeout.",
             Self::Fault(FaultKind::Malformed) => "The result is not valid JSON.",
             Self::Fault(FaultKind::Reset) => "The connection breaks in the middle of the body.",
+            Self::Fault(FaultKind::Empty) => "The reply has no text and no tool calls.",
+            Self::Fault(FaultKind::Refusal) => "The model refuses to answer.",
             _ => "+ - adjust; the counts so far are kept.",
         }
     }
@@ -121,15 +129,19 @@ fn stepped_fault(fault: InjectedFault, up: bool) -> Option<InjectedFault> {
         InjectedFault::Latency { ms } => {
             InjectedFault::Latency { ms: stepped_ms(ms, up, 100).min(max::LATENCY_MS.into()) }
         }
-        InjectedFault::Errors { percent, status } => {
+        InjectedFault::Errors { percent, status, times } => {
             let percent = if up {
                 percent.saturating_add(10).min(100)
             } else {
                 percent.saturating_sub(10).max(10)
             };
-            InjectedFault::Errors { percent, status }
+            InjectedFault::Errors { percent, status, times }
         }
-        InjectedFault::Hang | InjectedFault::Malformed | InjectedFault::Reset => return None,
+        InjectedFault::Hang
+        | InjectedFault::Malformed
+        | InjectedFault::Reset
+        | InjectedFault::Empty
+        | InjectedFault::Refusal => return None,
     };
     (to != fault).then_some(to)
 }
@@ -143,9 +155,10 @@ impl FaultsDrawer {
     /// The lines of the drawer: a blank line, `None`, separates the faults from the limits.
     pub fn lines(&self, world: &World) -> Vec<Option<ToolSetting>> {
         let Some(tool) = self.tool(world) else { return Vec::new() };
-        let rows = ToolSetting::rows_for(&tool.head.limits).into_iter().map(Some);
-        let mut lines: Vec<_> = rows.collect();
-        lines.insert(FaultKind::ALL.len(), None);
+        let rows = ToolSetting::rows_for(&tool.head);
+        let faults = rows.iter().filter(|row| matches!(row, ToolSetting::Fault(_))).count();
+        let mut lines: Vec<_> = rows.into_iter().map(Some).collect();
+        lines.insert(faults, None);
         lines
     }
 
@@ -262,6 +275,7 @@ pub fn stepped_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
         LimitChange::ProbePermits(most) => LimitChange::ProbePermits(stepped_count(most, up)),
         LimitChange::MaxInFlight(most) => LimitChange::MaxInFlight(stepped_count(most, up)),
         LimitChange::MaxWaitMs(ms) => LimitChange::MaxWaitMs(stepped_ms(ms, up, 0)),
+        LimitChange::Rate(most) => LimitChange::Rate(stepped_count(most, up)),
         LimitChange::WindowSize(size) => LimitChange::WindowSize(stepped_count(size, up)),
         LimitChange::MinCalls(min) => LimitChange::MinCalls(stepped_count(min, up)),
         LimitChange::FailureRate(rate) => LimitChange::FailureRate(stepped_rate(rate, up)),
@@ -397,8 +411,11 @@ mod tests {
         assert_eq!(stepped_limit(LimitChange::FailThreshold(10_000), true), None);
         assert_eq!(stepped_fault(InjectedFault::Latency { ms: 600_000 }, true), None);
         assert_eq!(stepped_fault(InjectedFault::Hang, true), None);
-        assert_eq!(stepped_fault(InjectedFault::Errors { percent: 100, status: 503 }, true), None);
-        let weaker = InjectedFault::Errors { percent: 20, status: 503 };
+        assert_eq!(
+            stepped_fault(InjectedFault::Errors { percent: 100, status: 503, times: None }, true),
+            None
+        );
+        let weaker = InjectedFault::Errors { percent: 20, status: 503, times: None };
         assert_eq!(stepped_fault(InjectedFault::of(FaultKind::Errors), false), Some(weaker));
     }
 }

@@ -208,7 +208,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// Whether a file is on a network file system, if the system can tell.
-fn is_on_network(path: &Path) -> bool {
+pub(super) fn is_on_network(path: &Path) -> bool {
     #[cfg(target_os = "linux")]
     {
         /// NFS, SMB, CIFS, SMB2, 9P, AFS, Ceph, Coda, and FUSE, which may be anything (sshfs).

@@ -37,7 +37,10 @@ impl RunSpans {
                     run.attributes.known(Known::Conversation, &**thread);
                 }
             }
-            ObservedFact::Ended { .. } | ObservedFact::Note { .. } | ObservedFact::Text { .. } => {}
+            ObservedFact::Ended { .. }
+            | ObservedFact::Note { .. }
+            | ObservedFact::Text { .. }
+            | ObservedFact::Recorded { .. } => {}
         }
     }
 

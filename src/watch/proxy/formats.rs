@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::log::event::Usage;
+use crate::scenario::spec::REPLY_TOKENS;
 use crate::scenario::spec::script::ReplyEnd;
 
 /// An API of models that is read.
@@ -43,6 +44,17 @@ impl Api {
         })
     }
 
+    /// The API whose errors the clients of a provider read.
+    pub fn of_provider(provider: &str) -> Option<Self> {
+        Some(match provider {
+            "anthropic" => Self::Messages,
+            "google" => Self::Contents,
+            "ollama" => Self::OllamaChat,
+            "cohere" => Self::CohereChat,
+            _ => return None,
+        })
+    }
+
     /// The model that a request names, in its body or, with Google and Azure, in its path.
     pub fn model(path: &str, body: &Value) -> String {
         if let Some(model) = body.get("model").and_then(Value::as_str) {
@@ -54,8 +66,8 @@ impl Api {
     }
 }
 
-/// The most tokens of the reply that a request asks for.
-pub fn max_tokens(body: &Value) -> Option<u32> {
+/// The most tokens of the replies that a request asks for.
+pub fn max_tokens(body: &Value) -> Option<u64> {
     const NAMES: [&str; 6] = [
         "/max_completion_tokens",
         "/max_output_tokens",
@@ -64,8 +76,17 @@ pub fn max_tokens(body: &Value) -> Option<u32> {
         "/generation_config/max_output_tokens",
         "/options/num_predict",
     ];
-    let found = NAMES.iter().find_map(|name| body.pointer(name)?.as_u64())?;
-    u32::try_from(found).ok()
+    const REPLIES: [&str; 3] = ["/n", "/best_of", "/generationConfig/candidateCount"];
+    let number = |name: &&str| body.pointer(name).and_then(count);
+    let replies = REPLIES.iter().filter_map(number).max().unwrap_or(1).max(1);
+    let most = NAMES.iter().find_map(number);
+    let most = most.or((replies > 1).then_some(u64::from(REPLY_TOKENS)))?;
+    Some(most.saturating_mul(replies))
+}
+
+/// A number of tokens: some write `1e5`.
+fn count(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_f64().filter(|it| *it >= 0.0).map(|it| it as u64))
 }
 
 /// The tokens that a response counts.
@@ -75,7 +96,7 @@ pub fn usage(body: &Value) -> Option<Usage> {
         .find_map(|name| body.get(*name).filter(|it| it.is_object()))
         .unwrap_or(body);
     let usage = usage.get("tokens").filter(|it| it.is_object()).unwrap_or(usage);
-    let count = |names: &[&str]| names.iter().find_map(|name| usage.pointer(name)?.as_u64());
+    let count = |names: &[&str]| names.iter().find_map(|name| count(usage.pointer(name)?));
     let prompt =
         count(&["/prompt_tokens", "/input_tokens", "/promptTokenCount", "/prompt_eval_count"]);
     let reply =
@@ -152,6 +173,8 @@ pub struct Assembled {
     items: Vec<Value>,
     /// The texts of the parts of the reply, and the arguments of its tool calls, by their place.
     texts: Vec<String>,
+    /// The bytes of reasoning, which is not kept.
+    reasoning: usize,
     /// The error that a response reports at its end.
     pub error: Option<String>,
     has_ended: bool,
@@ -220,6 +243,8 @@ impl Assembled {
         self.set(event, &["id", "model", "usage"]);
         self.finish_choice(event);
         let Some(delta) = event.pointer("/choices/0/delta") else { return String::new() };
+        let thought = delta.get("reasoning_content").or_else(|| delta.get("reasoning"));
+        self.reasoning += thought.and_then(Value::as_str).map_or(0, str::len);
         for call in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
             let known = self.items.len();
             let index = call.get("index").and_then(Value::as_u64).map_or(known, |it| it as usize);
@@ -380,9 +405,9 @@ impl Assembled {
         self.has_ended
     }
 
-    /// The bytes of text and arguments so far.
+    /// The bytes of text, arguments and reasoning so far.
     pub fn bytes(&self) -> usize {
-        self.texts.iter().map(String::len).sum()
+        self.texts.iter().map(String::len).sum::<usize>() + self.reasoning
     }
 
     /// The whole body.

@@ -2,28 +2,37 @@
 //! the run has each call with its attempts.
 
 mod formats;
+mod made;
 mod reply;
 pub mod variables;
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::StreamExt as _;
 use futures::stream;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, RETRY_AFTER, UPGRADE};
-use hyper::{HeaderMap, Request, Response, StatusCode};
+use hyper::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, RETRY_AFTER, UPGRADE,
+};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_blocking;
 
 use self::formats::Api;
+use self::made::Asked;
 use self::reply::PassingReply;
 use self::variables::{Upstream, Upstreams};
+use super::callers::{Caller, Callers};
 use super::hub::HubInput;
 use super::{messages, texts};
 use crate::base::visible::visible_within;
@@ -34,7 +43,7 @@ use crate::pattern::observed::{
     AttemptReporter, Decision, GuardedRequest, RequestAbout, RequestRefusal,
 };
 use crate::scenario::spec::REPLY_TOKENS;
-use crate::scenario::spec::tool::{FaultKind, ToolCall};
+use crate::scenario::spec::tool::{FaultKind, ToolCall, ToolOffer};
 
 /// The body of a response of the receiver or the proxy.
 pub(super) type ResponseBody = UnsyncBoxBody<Bytes, io::Error>;
@@ -66,33 +75,47 @@ pub struct ModelProxy {
     pub upstreams: Upstreams,
     http: Http,
     hub: mpsc::Sender<HubInput>,
-    /// Whether what is not read is refused, because something has to be counted.
-    refuses_unread: bool,
+    /// The programs that it serves; `None`: there is one.
+    callers: Option<Arc<Callers>>,
+    /// The pages in a browser that may use it, by their origins.
+    origins: Vec<String>,
 }
 
 impl ModelProxy {
-    /// A proxy for these upstreams. `refuses_unread`: something has to be counted.
-    pub fn new(
-        upstreams: Upstreams,
-        http: Http,
-        hub: mpsc::Sender<HubInput>,
-        refuses_unread: bool,
-    ) -> Self {
-        Self { upstreams, http, hub, refuses_unread }
+    /// A proxy for one program.
+    pub fn new(upstreams: Upstreams, http: Http, hub: mpsc::Sender<HubInput>) -> Self {
+        Self { upstreams, http, hub, callers: None, origins: Vec::new() }
+    }
+
+    /// The same for any programs, and for pages of these origins.
+    pub fn for_many(self, origins: Vec<String>) -> Self {
+        Self { callers: Some(Arc::default()), origins, ..self }
+    }
+
+    /// Whether a page of this origin may use it.
+    pub(super) fn allows(&self, origin: &str) -> bool {
+        self.origins.iter().any(|known| known == origin)
+    }
+
+    /// The program at the other end of a connection, where there are several.
+    pub(super) async fn caller(&self, remote: SocketAddr, own: SocketAddr) -> Option<Arc<Caller>> {
+        let callers = Arc::clone(self.callers.as_ref()?);
+        spawn_blocking(move || callers.of(remote, own)).await.ok()
     }
 
     /// Answers a request with the response of its upstream. `rest`: what the client has appended to the address in the
-    /// variable, with its query.
+    /// variable, with its query; `caller`: the program that has sent it, where there are several.
     pub(super) async fn forward(
         &self,
         upstream: &Upstream,
         rest: &str,
+        caller: Option<&Arc<Caller>>,
         request: Request<Incoming>,
     ) -> Response<ResponseBody> {
-        let path = rest.split('?').next().unwrap_or_default();
-        let refused = |status: u16, text: &str| {
-            refusal(Api::of_path(path), &RequestRefusal::final_one(status, text))
-        };
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let form = Api::of_path(path).or(Api::of_provider(upstream.variable.provider));
+        let refused =
+            |status: u16, text: &str| refusal(form, &RequestRefusal::final_one(status, text));
         let Some(url) = upstream.url(rest) else {
             return refused(400, "the path is not valid");
         };
@@ -135,21 +158,22 @@ impl ModelProxy {
             digest: digest(upstream.variable.name, rest, &read),
             ..RequestAbout::default()
         };
-        let api = Api::of_path(path).filter(|_| is_whole && parts.method == hyper::Method::POST);
-        let api =
-            api.filter(|api| read_request(*api, path, &parts.headers, &read, &secrets, &mut about));
+        let api = Api::of_path(path).filter(|_| is_whole && parts.method == Method::POST);
+        let mut is_stream = false;
+        let api = api.filter(|api| {
+            let request = (path, &parts.headers, &read);
+            let streams = read_request(*api, request, &secrets, &mut about);
+            is_stream = streams == Some(true);
+            streams.is_some()
+        });
         if api.is_none() {
             let path = visible_within(&secrets.redact(path), 120);
             about.unread = Some(format!("{} {path}", parts.method).into());
-            if self.refuses_unread {
-                return refused(
-                    402,
-                    "what this request costs cannot be counted, so it is refused under a limit (--unread pass sends it)",
-                );
-            }
+            about.is_free = is_free(&parts.method, &path);
         }
+        let (model, digest) = (Arc::clone(&about.model), about.digest);
         let estimate = about.estimate;
-        let is_head = parts.method == hyper::Method::HEAD;
+        let is_head = parts.method == Method::HEAD;
         let (decided, decision) = oneshot::channel();
         let (shown, hidden) = (read.clone(), Arc::clone(&secrets));
         let for_people = Box::new(move || {
@@ -157,14 +181,29 @@ impl ModelProxy {
             serde_json::from_str(&hidden.redact(text)).ok()
         });
         let request = GuardedRequest { about: Box::new(about), body: for_people, decided };
-        let _ = self.hub.send(HubInput::Request(request)).await;
+        let _ = self.hub.send(HubInput::Request(caller.cloned(), request)).await;
         let reporter = match decision.await {
             Ok(Decision::Send(reporter)) => reporter,
-            Ok(Decision::Refuse(why)) => return refusal(api, &why),
+            Ok(Decision::Answer(made)) => {
+                let is_events = api != Some(Api::Contents) || query.contains("alt=sse");
+                let asked = api.map(|api| Asked { api, model: &model, is_stream, is_events });
+                let response = asked.and_then(|asked| made::response(&asked, &made));
+                return response.unwrap_or_else(|| refused(502, "this API has no replies"));
+            }
+            Ok(Decision::Refuse(why)) => {
+                // Codex sends a request that gets 402 five times more.
+                let is_codex = text_of(&parts.headers, "user-agent").starts_with("codex");
+                let status = if is_codex && why.status == 402 { 400 } else { why.status };
+                return refusal(form, &RequestRefusal { status, ..why });
+            }
             Err(_) => return refused(503, "the run has ended, so no call is sent"),
         };
         let mut to_upstream = reqwest::Request::new(parts.method, url.clone());
         *to_upstream.headers_mut() = passing(&parts.headers);
+        if let Some(login) = upstream.login().filter(|_| !parts.headers.contains_key(AUTHORIZATION))
+        {
+            to_upstream.headers_mut().insert(AUTHORIZATION, login);
+        }
         to_upstream.headers_mut().remove(HOST);
         to_upstream.headers_mut().remove(SPAN_HEADER);
         let changed = reporter.body.as_ref().map(|body| body.to_string());
@@ -185,14 +224,15 @@ impl ModelProxy {
                 let failed = failure_of(&error);
                 // As after an error of the connection, the client may retry.
                 let why = RequestRefusal::final_one(502, &failed.text);
-                reporter.end(Err(failed));
-                return refusal(api, &RequestRefusal { may_retry: true, ..why });
+                reporter.end(Err(failed), None);
+                return refusal(form, &RequestRefusal { may_retry: true, ..why });
             }
         };
         let status = response.status();
         let headers = passing(response.headers());
         let mut passing = Passing {
             reply: PassingReply::new(api, &response, sent, (estimate, secrets)),
+            digest,
             host: host_of(&url),
             length: response.content_length(),
             response,
@@ -229,6 +269,8 @@ struct Passing {
     response: reqwest::Response,
     host: String,
     reply: PassingReply,
+    /// The digest of the request.
+    digest: [u8; 32],
     /// The length that the header says.
     length: Option<u64>,
     /// `None`: the end is reported.
@@ -308,8 +350,11 @@ impl Passing {
     fn end(&mut self, failed: Option<Box<AttemptFailed>>) {
         let Some(reporter) = self.reporter.take() else { return };
         match (reporter.live.is_some(), failed) {
-            (true, failed) => reporter.end(self.reply.finish(failed)),
-            (false, Some(failed)) => reporter.end(Err(failed)),
+            (true, failed) => {
+                let result = self.reply.finish(failed);
+                reporter.end(result, self.reply.recorded(&self.digest));
+            }
+            (false, Some(failed)) => reporter.end(Err(failed), None),
             (false, None) => {
                 reporter.end_unread(self.response.status().as_u16(), self.reply.bytes())
             }
@@ -342,32 +387,72 @@ pub(super) struct Secrets(Redactor);
 
 impl Secrets {
     fn of(headers: &HeaderMap, query: Option<&str>) -> Self {
-        let is_secret = |name: &str| {
-            ["auth", "key", "token", "cookie", "secret"].iter().any(|part| name.contains(part))
-        };
+        const NAMES: [&str; 10] = [
+            "auth",
+            "key",
+            "token",
+            "cookie",
+            "secret",
+            "credential",
+            "password",
+            "pwd",
+            "sig",
+            "code",
+        ];
+        let is_secret = |name: &str| NAMES.iter().any(|part| name.contains(part));
         let of_headers = headers.iter().filter(|(name, _)| is_secret(name.as_str()));
         let values = of_headers.filter_map(|(_, value)| value.to_str().ok());
-        // `Bearer KEY`
-        let words = values.flat_map(|value| value.split([' ', ';', ',']));
-        let of_query = query.unwrap_or_default().split('&').filter_map(|pair| {
-            let (name, value) = pair.split_once('=')?;
-            is_secret(&name.to_ascii_lowercase()).then_some(value)
+        // `Bearer KEY`, `Basic BASE64`, and `name=value; other=value` of cookies.
+        let words = values.flat_map(|value| {
+            let words = value.split([' ', ';', ',']).filter(|word| !word.is_empty());
+            words.flat_map(|word| {
+                let of_cookie = word.split_once('=').map(|(_, value)| value.to_owned());
+                let decoded = BASE64.decode(word).ok().and_then(|it| String::from_utf8(it).ok());
+                let password = decoded.and_then(|it| Some(it.split_once(':')?.1.to_owned()));
+                [Some(word.to_owned()), of_cookie, password].into_iter().flatten()
+            })
         });
-        let secrets = words.chain(of_query).map(Secret::new);
-        Self(Redactor::with_secrets(secrets))
+        let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        let of_query = pairs.filter(|(name, _)| is_secret(&name.to_ascii_lowercase()));
+        let secrets = words.chain(of_query.map(|(_, value)| value.into_owned()));
+        Self(Redactor::with_secrets(secrets.map(Secret::new)))
     }
 
     fn redact(&self, text: &str) -> String {
         self.0.redact_known(text).into_owned()
     }
 
-    /// Redacts the arguments of tool calls.
+    /// The same, but not the beginning of a secret at the end.
+    fn redact_whole(&self, text: &str) -> String {
+        self.0.redact_whole(text).into_owned()
+    }
+
+    /// Splits off what may be the beginning of a secret.
+    fn split_begun<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
+        self.0.split_begun(text)
+    }
+
+    /// Redacts tool calls.
     fn redact_calls(&self, calls: &mut Arc<[ToolCall]>) {
         let redacted = calls.iter().map(|call| ToolCall {
+            id: self.redact(&call.id).into(),
+            name: self.redact(&call.name).into(),
             arguments: self.redact(&call.arguments).into(),
-            ..call.clone()
         });
         *calls = redacted.collect();
+    }
+
+    /// Redacts the tools that a request offers.
+    fn redact_tools(&self, tools: &mut [ToolOffer]) {
+        for tool in tools {
+            tool.name = self.redact(&tool.name).into();
+            tool.description = self.redact(&tool.description).into();
+            let parameters = tool.parameters.to_string();
+            let redacted = self.redact(&parameters);
+            if redacted != parameters {
+                tool.parameters = serde_json::from_str(&redacted).unwrap_or_default();
+            }
+        }
     }
 }
 
@@ -395,36 +480,41 @@ fn digest(variable: &str, rest: &str, body: &[u8]) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// Reads a request. `false`: it cannot be read.
+/// Reads a request; whether its reply is streamed. `None`: it cannot be read.
 fn read_request(
     api: Api,
-    path: &str,
-    headers: &HeaderMap,
-    body: &Bytes,
+    (path, headers, body): (&str, &HeaderMap, &Bytes),
     secrets: &Secrets,
     about: &mut RequestAbout,
-) -> bool {
+) -> Option<bool> {
     let encoding = text_of(headers, CONTENT_ENCODING.as_str());
-    let Ok(body) = super::server::decoded(body.clone(), &encoding.to_ascii_lowercase()) else {
-        return false;
-    };
+    let body = super::server::decoded(body.clone(), encoding).ok()?;
     let bytes = body.len() as u64;
-    let Ok(body) = serde_json::from_slice::<Value>(&body) else { return false };
+    let body = reply::read_json(&body)?;
     about.model = texts::name(&secrets.redact(&Api::model(path, &body)));
     about.call = messages::call_of(Some(&body), None);
     for message in &mut about.call.messages {
         message.content = secrets.redact(&message.content).into();
         secrets.redact_calls(&mut message.tool_calls);
     }
+    secrets.redact_tools(&mut about.call.tools);
     if api == Api::Embeddings {
         about.call.messages.truncate(16);
     }
     let reply = match api {
         Api::Embeddings => 0,
-        _ => u64::from(formats::max_tokens(&body).unwrap_or(REPLY_TOKENS)),
+        _ => formats::max_tokens(&body).unwrap_or(u64::from(REPLY_TOKENS)),
     };
     about.estimate = Usage::new(bytes.div_ceil(4), reply);
-    true
+    let by_default = matches!(api, Api::OllamaChat | Api::OllamaGenerate);
+    let streams = body.get("stream").and_then(Value::as_bool).unwrap_or(by_default);
+    Some(streams || path.ends_with(":streamGenerateContent"))
+}
+
+/// Whether a request that is not read costs nothing: lists of models, and counts of tokens.
+fn is_free(method: &Method, path: &str) -> bool {
+    const ENDS: [&str; 4] = ["/count_tokens", ":countTokens", "/input_tokens", "/api/show"];
+    *method == Method::GET || *method == Method::HEAD || ENDS.iter().any(|end| path.ends_with(end))
 }
 
 fn failure_of(error: &NetError) -> Box<AttemptFailed> {

@@ -1,8 +1,13 @@
 //! The copy of a response that is read while it passes: the reply of the model, its tokens, its end.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use hyper::body::Bytes;
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
@@ -15,6 +20,7 @@ use crate::base::time::millis;
 use crate::base::visible::visible_within;
 use crate::log::bus::LiveSlot;
 use crate::log::event::{AttemptFailed, FailureClass, Reply, Usage};
+use crate::log::facts::observed::RecordedReply;
 use crate::net::decoding::BodyDecoder;
 use crate::net::error::{retry_after, retry_after_ms};
 use crate::net::sse::SseParser;
@@ -45,14 +51,22 @@ pub(super) struct PassingReply {
     framing: Framing,
     /// What is not read yet: the whole body, or the beginning of a line.
     rest: Vec<u8>,
+    /// The end of the text that is not shown yet, because it may be the beginning of a key.
+    unshown: String,
     assembled: Assembled,
     /// Why it is not read any more.
     unread: Option<&'static str>,
+    /// Whether an event, or the body, is no JSON that is read.
+    is_misread: bool,
     sent: Instant,
     first_token: Option<Duration>,
     bytes: u64,
     estimate: Usage,
     secrets: Arc<Secrets>,
+    /// The body without its compression, for the log, and whether its end is missing.
+    recorded: Vec<u8>,
+    is_cut: bool,
+    content_type: Arc<str>,
 }
 
 impl PassingReply {
@@ -80,13 +94,18 @@ impl PassingReply {
             decoder: BodyDecoder::of(response.headers()),
             framing,
             rest: Vec::new(),
+            unshown: String::new(),
             assembled: Assembled::default(),
             unread: None,
+            is_misread: false,
             sent,
             first_token: None,
             bytes: 0,
             estimate,
             secrets,
+            recorded: Vec::new(),
+            is_cut: false,
+            content_type: texts::name(&kind),
         }
     }
 
@@ -118,15 +137,23 @@ impl PassingReply {
 
     fn read(&mut self, bytes: &[u8], live: Option<&LiveSlot>) {
         let Some(api) = self.api else { return };
+        if self.recorded.len() + bytes.len() > MAX_REPLY {
+            self.unread = Some("it is longer than 32 MiB");
+            (self.rest, self.assembled) = (Vec::new(), Assembled::default());
+            return;
+        }
+        self.recorded.extend_from_slice(bytes);
         let mut framing = std::mem::replace(&mut self.framing, Framing::Whole);
         match &mut framing {
-            Framing::Whole => self.keep(bytes),
+            Framing::Whole => self.rest.extend_from_slice(bytes),
             Framing::Lines => {
-                self.keep(bytes);
-                while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
-                    let line: Vec<u8> = self.rest.drain(..=end).collect();
-                    self.add_event(api, &line, live);
+                let mut lines = bytes.split(|byte| *byte == b'\n');
+                let last = lines.next_back().unwrap_or_default();
+                for line in lines {
+                    let begun = std::mem::take(&mut self.rest);
+                    self.add_event(api, &[&begun, line].concat(), live);
                 }
+                self.rest.extend_from_slice(last);
             }
             Framing::Events(parser) => {
                 let mut input = bytes;
@@ -148,28 +175,49 @@ impl PassingReply {
         self.framing = framing;
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
-        if self.rest.len() + bytes.len() > MAX_REPLY {
-            self.unread = Some("it is longer than 32 MiB");
-            self.rest = Vec::new();
-            return;
-        }
-        self.rest.extend_from_slice(bytes);
-    }
-
     fn add_event(&mut self, api: Api, data: &[u8], live: Option<&LiveSlot>) {
-        let Ok(event) = serde_json::from_slice::<Value>(data) else { return };
+        let event = match read_json(data) {
+            Some(event) => event,
+            None => {
+                let is_nothing = matches!(data.trim_ascii(), b"" | b"[DONE]");
+                self.is_misread |= !is_nothing;
+                return;
+            }
+        };
         let text = self.assembled.add(api, &event);
         if text.is_empty() {
             return;
         }
         self.first_token.get_or_insert_with(|| self.sent.elapsed());
         if let Some(live) = live {
-            live.push(&self.secrets.redact(&text));
+            self.unshown.push_str(&text);
+            let shown = self.secrets.redact_whole(&self.unshown);
+            let (shown, begun) = self.secrets.split_begun(&shown);
+            live.push(shown);
+            self.unshown = begun.to_owned();
         }
-        if self.assembled.bytes() > MAX_REPLY {
-            self.unread = Some("it is longer than 32 MiB");
-        }
+    }
+
+    /// The response that has passed, for the log. `request`: the digest of its request.
+    pub(super) fn recorded(&mut self, request: &[u8; 32]) -> Option<Arc<RecordedReply>> {
+        self.api?;
+        let bytes = std::mem::take(&mut self.recorded);
+        let redacted = match std::str::from_utf8(&bytes) {
+            Ok(text) => Some(self.secrets.redact(text)).filter(|redacted| redacted != text),
+            Err(_) => None,
+        };
+        let body = redacted.as_deref().map_or(&*bytes, str::as_bytes);
+        let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
+        let body = packed.write_all(body).and_then(|()| packed.finish()).ok()?;
+        Some(Arc::new(RecordedReply {
+            request: request.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
+            status: self.status,
+            content_type: Arc::clone(&self.content_type),
+            bytes: bytes.len() as u64,
+            body: BASE64.encode(body).into(),
+            redacted: redacted.is_some(),
+            cut: self.is_cut || self.unread.is_some(),
+        }))
     }
 
     /// What the attempt has come to. `failed`: how the connection ended before the response did.
@@ -178,6 +226,7 @@ impl PassingReply {
         failed: Option<Box<AttemptFailed>>,
     ) -> Result<Reply, Box<AttemptFailed>> {
         let Some(api) = self.api else { return Ok(Reply::from_agent_text("".into())) };
+        self.is_cut |= failed.is_some();
         let is_streamed = !matches!(self.framing, Framing::Whole);
         if matches!(self.framing, Framing::Lines) && !self.rest.is_empty() {
             let rest = std::mem::take(&mut self.rest);
@@ -217,7 +266,8 @@ impl PassingReply {
     /// A body that came as a whole, or a list of the parts of one.
     fn whole_body(&mut self, api: Api) -> Value {
         let rest = std::mem::take(&mut self.rest);
-        let body = serde_json::from_slice(&rest).unwrap_or(Value::Null);
+        let body = read_json(&rest).unwrap_or(Value::Null);
+        self.is_misread |= body.is_null();
         match body {
             // Google streams a list where no events are requested.
             Value::Array(parts) if api == Api::Contents => {
@@ -237,18 +287,23 @@ impl PassingReply {
             _ => messages::reply(body),
         };
         message.iter_mut().for_each(|it| self.secrets.redact_calls(&mut it.tool_calls));
+        let named = |text: &str| texts::name(&self.secrets.redact(text));
         let text = message.as_ref().map(|it| self.secrets.redact(&it.content)).unwrap_or_default();
         let counted = formats::usage(body);
         let came = came.max(text.len()) as u64;
-        let estimate = || Usage::new(self.estimate.prompt_tokens, came.div_ceil(4));
+        // What is not read may be as long as the request allows.
+        let estimate = || match self.unread.is_some() || self.is_misread {
+            true => self.estimate,
+            false => Usage::new(self.estimate.prompt_tokens, came.div_ceil(4)),
+        };
         let finish = formats::finish(body);
         Reply {
             tool_calls: message.map(|it| it.tool_calls).unwrap_or_default(),
             usage: Some(counted.unwrap_or_else(estimate)),
             estimated: counted.is_none(),
             first_token_ms: self.first_token.map(millis),
-            model: model_of(body).map(texts::name),
-            finish: finish.map(texts::name),
+            model: model_of(body).map(named),
+            finish: finish.map(named),
             end: formats::end_of(finish),
             ignored: self.unread.map(Into::into),
             ..Reply::from_agent_text(text.into())
@@ -272,6 +327,18 @@ impl PassingReply {
             ..*AttemptFailed::from_status(status, text)
         })
     }
+}
+
+/// Most values of a body that is read: each takes some hundred bytes of memory.
+const MAX_VALUES: usize = 4_000_000;
+
+/// Reads JSON; `None`: it is none, or has too many values.
+pub(super) fn read_json(bytes: &[u8]) -> Option<Value> {
+    let begins = bytes.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    if begins > MAX_VALUES {
+        return None;
+    }
+    serde_json::from_slice(bytes).ok()
 }
 
 fn model_of(body: &Value) -> Option<&str> {

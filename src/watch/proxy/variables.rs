@@ -4,6 +4,10 @@
 
 use std::ffi::OsString;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hyper::header::HeaderValue;
+use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
 use crate::base::refused::Refused;
@@ -96,14 +100,33 @@ impl Upstream {
         host_of(&self.base)
     }
 
+    /// Its address, without a login.
+    fn address(&self) -> String {
+        let mut base = self.base.clone();
+        let _ = (base.set_username(""), base.set_password(None));
+        base.as_str().trim_end_matches('/').to_owned()
+    }
+
     /// Where a request goes. `rest`: what the client has appended, with its query.
     pub fn url(&self, rest: &str) -> Option<Url> {
         let missing = match self.variable.shorter {
             Some((path, missing)) if !self.is_own && rest.starts_with(path) => missing,
             _ => "",
         };
-        let base = self.base.as_str().trim_end_matches('/');
-        Url::parse(&format!("{base}{missing}{rest}")).ok()
+        let base = self.address();
+        let url = Url::parse(&format!("{base}{missing}{rest}")).ok()?;
+        // Nothing that a client appends may change the host.
+        (url.origin() == self.base.origin() && url.username().is_empty()).then_some(url)
+    }
+
+    /// The login in the address, as a header; `None`: it has none.
+    pub fn login(&self) -> Option<HeaderValue> {
+        let password = self.base.password()?;
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let login = format!("{}:{}", decoded(self.base.username()), decoded(password));
+        let mut value = HeaderValue::from_str(&format!("Basic {}", BASE64.encode(login))).ok()?;
+        value.set_sensitive(true);
+        Some(value)
     }
 
     /// The header with a key of another vendor, which must not reach the default address: a client of that vendor reads this
@@ -172,12 +195,11 @@ impl Upstreams {
             self.0.iter().map(|it| (name(it), format!("{prefix}/{}", name(it)).into())).collect();
         if let Some(openai) = self.named("OPENAI_BASE_URL") {
             // It does not pass the proxy.
-            let socket = openai.base.as_str().replacen("http", "ws", 1);
-            set.push(("OPENAI_WEBSOCKET_BASE_URL", socket.trim_end_matches('/').into()));
+            let socket = openai.address().replacen("http", "ws", 1);
+            set.push(("OPENAI_WEBSOCKET_BASE_URL", socket.into()));
         }
         // For the tap, which sends requests to addresses in code here.
-        let known =
-            |it: &Upstream| format!("{}={}", name(it), it.base.as_str().trim_end_matches('/'));
+        let known = |it: &Upstream| format!("{}={}", name(it), it.address());
         let known: Vec<String> = self.0.iter().map(known).collect();
         set.push(("ROUNDTABLE_GUARD", known.join(" ").into()));
         set
@@ -291,6 +313,19 @@ mod tests {
             let upstream = upstreams.named(name).expect(name);
             assert_eq!(upstream.url(rest).expect("an address").as_str(), url, "{name} {rest}");
         }
+    }
+
+    #[test]
+    fn clients_cannot_change_the_host() {
+        let own = upstreams(&[("OPENAI_BASE_URL", "http://user:p%40ss@127.0.0.1:4000")]);
+        let upstream = own.named("OPENAI_BASE_URL").expect("OpenAI");
+        for rest in [":x@127.0.0.1:9/v1", "@evil.example/", ".evil.example/v1", "x"] {
+            assert!(upstream.url(rest).is_none(), "{rest}");
+        }
+        assert!(upstream.url("/../x").is_some());
+        assert_eq!(upstream.login().expect("a login"), "Basic dXNlcjpwQHNz");
+        let set = own.environment("http://127.0.0.1:1/t");
+        assert!(!format!("{set:?}").contains("p%40ss"), "{set:?}");
     }
 
     #[test]

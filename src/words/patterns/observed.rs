@@ -3,17 +3,21 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::{Closing, Narrate, PatternPane, PatternTerms, Progress, add_end, agents, end_line};
+use super::{
+    Closing, Narrate, PatternPane, PatternTerms, Progress, add_end, agents, closest_limit, end_line,
+};
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
-use crate::log::event::{Event, Purpose, RunClosed, SpanId, StopReason};
+use crate::log::event::{Elapsed, Event, Purpose, RunClosed, SpanId, StopReason};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 use crate::log::world::observed::{CallTotals, Observed};
-use crate::log::world::{RunFold, SpanKind};
+use crate::log::world::tool_row::ToolRow;
+use crate::log::world::{RunFold, SpanKind, SpendingUsed, World};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::sentence::Sentence;
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
+use crate::words::tool_sentence::{breaker_state, fault_text};
 use crate::words::verdict::RunVerdict;
 
 /// Longest subject of an event, in columns.
@@ -32,7 +36,9 @@ impl Narrate for Observed {
             0 => "waits for the first span".to_owned(),
             _ => format::count_noun(spans, "span"),
         };
-        Progress { text: Some(text), short, ..Progress::default() }
+        let most = self.plan.guard.as_ref().and_then(|guard| guard.max_calls);
+        let budget = most.map(|most| ("calls", self.requests, most));
+        Progress { text: Some(text), short, budget, spending: closest_limit(run) }
     }
 
     fn started(&self) -> (String, String) {
@@ -79,6 +85,12 @@ impl Narrate for Observed {
             }
             ObservedFact::Text { stream, text } => {
                 it.about(stream.word()).set(StyleRole::Text, &**text);
+            }
+            ObservedFact::Recorded { reply } => {
+                let size = crate::words::format::bytes(reply.bytes);
+                let cut = if reply.cut { ", its end is missing" } else { "" };
+                let text = format!("HTTP {}, {size} recorded{cut}", reply.status);
+                it.set(StyleRole::Dim, text).as_run(Glyph::Arrow, "recorded");
             }
             ObservedFact::Named { about } => {
                 let text = match (&about.part, &about.after) {
@@ -222,6 +234,50 @@ pub fn add_fields(about: &SpanAbout, to: &mut StyledText) {
         to.paragraph("", error);
     }
     to.field("id", visible(&about.id));
+}
+
+/// Adds what a guarded program has used of its limits, and how its models are protected.
+pub fn add_limits(world: &World, run: &Observed, to: &mut StyledText) {
+    let Some(plan) = &run.plan.guard else { return };
+    let limit = |most: Option<u64>| most.map_or_else(String::new, |most| format!(" of {most}"));
+    let mut spent: Vec<String> = vec![format!("{} calls{}", run.requests, limit(plan.max_calls))];
+    spent.extend(world.spending_used().into_iter().map(|used| match used {
+        SpendingUsed::Tokens { used, limit } => format!("{used} tokens of {limit}"),
+        SpendingUsed::Cost { used, limit } => {
+            format!("{} of {}", format::usd(used), format::usd(limit))
+        }
+    }));
+    if let Some(most) = plan.max_seconds {
+        let used = world.progress.active(world.progress.at).as_secs();
+        spent.push(format!("{used} s of {most} s"));
+    }
+    to.list("limits", spent);
+    let held = world.questions.open().count();
+    if held > 0 {
+        to.field("waits", format!("{} for you", format::count_noun(held as u64, "call")));
+    }
+    let models = world.tools.rows().iter().filter(|row| row.head.kind == "model");
+    to.list("guards", models.map(|row| guard_text(row, world.progress.at)));
+    to.gap();
+}
+
+/// How a model is protected, and what it is doing.
+fn guard_text(row: &ToolRow, now: Elapsed) -> String {
+    let limits = &row.head.limits;
+    let mut parts = Vec::new();
+    if limits.breaker.is_some() {
+        let until = row.until.map(|until| duration_text(until.since(now)));
+        let opens = until.map_or_else(String::new, |left| format!(" for {left}"));
+        parts.push(format!("breaker {}{opens}", breaker_state(row.breaker)));
+    }
+    let most = limits.bulkhead.map_or_else(String::new, |it| format!(" of {}", it.max_in_flight));
+    parts.push(format!("{}{most} in flight", row.in_flight));
+    if row.queued > 0 {
+        parts.push(format!("{} queued", row.queued));
+    }
+    parts.extend(limits.rate.map(|rate| format!("{rate} a minute")));
+    parts.extend(row.faults.iter().map(|fault| fault_text(fault).into_owned()));
+    format!("{} {}", visible(row.head.name.as_str()), parts.join(", "))
 }
 
 /// Adds its agents, tools and models with their calls.

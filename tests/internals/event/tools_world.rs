@@ -34,6 +34,7 @@ fn limits() -> ToolLimits {
             window: None,
         }),
         bulkhead: Some(BulkheadLimits { max_in_flight: 10, max_wait: Some(Duration::ZERO) }),
+        rate: None,
         retry_budget: Some(RetryBudgetLimits::default()),
         safe_mode: None,
     }

@@ -447,11 +447,11 @@ async fn reads_unrequested_compression() {
         let reply = reply_to(&model, &server, &packed).await.expect(kind);
         assert_eq!(&*reply.text, "hello", "{kind}");
         // An unsupported encoding is reported, and is not tried again.
-        let other = [head("br").as_bytes(), b"\x0b\x02\x80"].concat();
+        let other = [head("compress").as_bytes(), b"\x0b\x02\x80"].concat();
         let failed = reply_to(&model, &server, &other).await.expect_err(kind);
         assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);
         assert!(
-            failed.text.contains("br is not supported, only gzip and deflate"),
+            failed.text.contains("compress is not supported, only gzip, deflate, br and zstd"),
             "{}",
             failed.text
         );

@@ -510,7 +510,7 @@ async fn member_attempts_use_own_random_numbers() {
         _ => says("done"),
     });
     let run = engine().start(launch(&scenario(agents, &more), &cast));
-    let fault = InjectedFault::Errors { percent: 50, status: 404 };
+    let fault = InjectedFault::Errors { percent: 50, status: 404, times: None };
     run.send(Command::Inject { tool: "look".into(), fault, by: Initiator::You });
     world(&run).await;
     let seen = cast.heard().into_iter().filter(|heard| heard.agent == "a" && heard.round == 2);

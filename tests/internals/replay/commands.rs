@@ -134,7 +134,7 @@ async fn replay_applies_scheduled_pause_and_flag() {
 #[tokio::test(start_paused = true)]
 async fn replay_applies_faults_limits_and_breakers() {
     let tool = || "llm".into();
-    let fault = InjectedFault::Errors { percent: 60, status: 503 };
+    let fault = InjectedFault::Errors { percent: 60, status: 503, times: None };
     let inject = Command::Inject { tool: tool(), fault, by: BY };
     let change = Command::SetLimit { tool: tool(), change: LimitChange::MaxAttempts(5), by: BY };
     let trip = Command::Breaker { tool: tool(), action: BreakerOverride::Trip, by: BY };

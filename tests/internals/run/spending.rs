@@ -55,7 +55,7 @@ async fn stops_before_call_exceeds_tokens() {
             EventKind::BudgetReached(reached) => Some(*reached),
             _ => None,
         });
-        let Some(BudgetReached::Tokens { limit, spent, estimate }) = reached else {
+        let Some(BudgetReached::Tokens { limit, spent, estimate, .. }) = reached else {
             panic!("{name}: the call that was not made is told")
         };
         assert!(spent <= limit && spent + estimate > limit, "{name}: {reached:?}");

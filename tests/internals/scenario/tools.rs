@@ -175,6 +175,7 @@ fn worker_defaults_to_source_policy() {
         retry_budget: None,
         breaker: None,
         bulkhead: None,
+        rate: None,
         safe_mode: SafeMode::OFF,
     };
     assert_eq!(tool(&scenario, "seller").policy, own);
@@ -251,6 +252,7 @@ fn reads_storm_tools_faults_and_alerts() {
             window: None,
         }),
         bulkhead: Some(BulkheadLimits { max_in_flight: 5, max_wait: Some(ms(20)) }),
+        rate: None,
         safe_mode: SafeMode {
             enabled: true,
             allow_partial: false,
@@ -262,7 +264,7 @@ fn reads_storm_tools_faults_and_alerts() {
     assert!(vendor.shared);
     let faults = [
         InjectedFault::Latency { ms: 20 },
-        InjectedFault::Errors { percent: 30, status: 503 },
+        InjectedFault::Errors { percent: 30, status: 503, times: None },
         InjectedFault::Hang,
     ];
     assert_eq!(vendor.faults, faults);
@@ -704,11 +706,11 @@ fn validates_policies_faults_and_storms() {
 
 - command = {
 + hidden = {
-31:1: error: tools.own.hidden: unknown key `hidden` (one of description, args, timeout_s, retries, idempotent, approve, effects, retry_budget, breaker, bulkhead, safe_mode, shared, faults, fixture, http, command, … (20 in all))
+31:1: error: tools.own.hidden: unknown key `hidden` (one of description, args, timeout_s, retries, idempotent, approve, effects, retry_budget, breaker, bulkhead, rate, safe_mode, shared, faults, fixture, http, … (21 in all))
 
 - bulkhead = { max_in_flight = 2 }
 + safe_mode = {}
-33:1: error: tools.llm.safe_mode: unknown key `safe_mode` (one of timeout_s, retries, idempotent, retry_budget, breaker, bulkhead, faults)
+33:1: error: tools.llm.safe_mode: unknown key `safe_mode` (one of timeout_s, retries, idempotent, retry_budget, breaker, bulkhead, rate, faults)
 
 - error_rate = 0.2
 + error_rate = 2

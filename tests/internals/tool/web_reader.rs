@@ -277,7 +277,7 @@ async fn unavailable_page_is_answer() {
                 answer("200 OK", &[HTML], (0..=255).cycle().take(999).collect::<Vec<u8>>())
             }
             "/deep" => answer("200 OK", &[HTML], "<div>".repeat(3_000)),
-            "/packed" => answer("200 OK", &[HTML, "content-encoding: br"], "x"),
+            "/packed" => answer("200 OK", &[HTML, "content-encoding: compress"], "x"),
             _ => answer("404 Not Found", &[HTML], "<p>Not here."),
         })
     })

@@ -53,6 +53,7 @@ fn limits(timeout_ms: u64, guarded: bool) -> ToolLimits {
             max_in_flight: 8,
             max_wait: Some(Duration::from_millis(200)),
         }),
+        rate: None,
         retry_budget: None,
         safe_mode: Some(SafeModeHead {
             allow_partial: true,

@@ -517,7 +517,8 @@ pub fn over_budget() -> Facts {
     let mut facts = streaming();
     facts.says(2, Stance::Caution, 0.66, "A thin margin under the line; rehearse the fail-over.");
     facts.close(&[Conflict::GoVsCaution], Some(Decision::GoWithCaution));
-    let reached = BudgetReached::Tokens { limit: 8_000, spent: 6_356, estimate: 4_410 };
+    let reached =
+        BudgetReached::Tokens { limit: 8_000, spent: 6_356, estimate: 4_410, of_day: false };
     facts.add(SpanId::RUN, EventKind::BudgetReached(reached));
     facts.ends("max_tokens_budget", Some("finalize"));
     facts.limit_tokens(8_000);

@@ -434,8 +434,11 @@ pub fn brownout(guarded: bool) -> ToolFacts {
         let search = facts.step(agent, 1, "search");
         facts.attempt(&search).after(60).answers(&search, json!({"hits": agent}));
     }
-    let fault =
-        roundtable::scenario::spec::tool::InjectedFault::Errors { percent: 30, status: 503 };
+    let fault = roundtable::scenario::spec::tool::InjectedFault::Errors {
+        percent: 30,
+        status: 503,
+        times: None,
+    };
     facts.add(
         SpanId::RUN,
         EventKind::FaultInjected { tool: "vendor".into(), fault, by: Initiator::You },

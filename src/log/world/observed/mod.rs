@@ -62,7 +62,7 @@ pub struct Observed {
     /// Turns inside of a span that is not known yet: who called the agent is not known either.
     held: BTreeMap<SpanId, Vec<SpanId>>,
     /// The attempts of a guarded program.
-    requests: u64,
+    pub requests: u64,
 }
 
 /// A span of the program.
@@ -686,6 +686,7 @@ impl Projection for Observed {
                 let author = author.unwrap_or_else(|| AgentName::new(stream.word()));
                 self.say(event, Some(author), LineKind::Said(Arc::clone(text)));
             }
+            Some(ObservedFact::Recorded { .. }) => {}
             Some(ObservedFact::Named { about }) => self.named = Arc::clone(about),
             Some(ObservedFact::Ended { exit_code, .. }) => self.exit_code = Some(*exit_code),
             Some(ObservedFact::Note { text }) => {

@@ -9,10 +9,11 @@ use crate::log::world::RunFold;
 use crate::log::world::agents::LineKind;
 
 impl Observed {
-    /// The span around a request, if it is one.
+    /// The span of the program around a request, if it is one. A later request of a conversation is inside the first.
     fn around_request(&self, request: SpanId, run: &RunFold) -> Option<&ObservedSpan> {
         let around = run.spans.get(request)?.parent;
-        self.span(request).filter(|it| it.about.guarded).and_then(|_| self.span(around))
+        let of_request = self.span(request).filter(|it| it.about.guarded);
+        of_request.and_then(|_| self.span(around)).filter(|it| !it.about.guarded)
     }
 
     /// Whether the span of a model is a request inside the span of the program's own report.

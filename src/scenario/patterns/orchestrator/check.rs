@@ -432,6 +432,7 @@ fn own_policy(file: &ScenarioFile) -> CallPolicy {
         retry_budget: None,
         breaker: None,
         bulkhead: None,
+        rate: None,
         safe_mode: SafeMode::OFF,
     }
 }

@@ -16,7 +16,7 @@ use crate::scenario::read::tree::{TomlNode, TomlTable, TomlValue};
 use crate::scenario::spec::policy::{
     BreakerCounts, BreakerMode, Rate, WindowKind, WindowLimits, max,
 };
-use crate::scenario::spec::tool::{FieldKind, Setting};
+use crate::scenario::spec::tool::{FaultKind, FieldKind, Setting};
 use crate::scenario::tools::{DeclaredImplementation, ToolTable};
 
 /// `[tools]`: `llm` is the model, every other name is a tool of the scenario.
@@ -82,6 +82,8 @@ record! {
         /// Bulkhead: how many attempts may run concurrently. By default they are queued as long as
         /// the run lasts.
         bulkhead: BulkheadTable = table,
+        /// Most attempts that start in a minute; more wait as in the queue of the bulkhead. Default: any number.
+        rate: IntegerField<1, { max::RATE }> = optional,
         /// Faults that are injected from the start of the run.
         faults: BoundedList<Positioned<InjectedTable>, 0, 5> = default(BoundedList(Vec::new())),
     }
@@ -207,7 +209,10 @@ record! {
     struct InjectedTable rule json!({
         "oneOf": [
             {
-                "properties": { "kind": { "const": "latency" }, "percent": false, "status": false },
+                "properties": {
+                    "kind": { "const": "latency" },
+                    "percent": false, "status": false, "times": false,
+                },
                 "required": ["kind", "ms"],
             },
             {
@@ -216,39 +221,33 @@ record! {
             },
             {
                 "properties": {
-                    "kind": { "enum": ["hang", "malformed", "reset"] },
-                    "ms": false, "percent": false, "status": false,
+                    "kind": { "enum": ["hang", "malformed", "reset", "empty", "refusal"] },
+                    "ms": false, "percent": false, "status": false, "times": false,
                 },
             },
         ]
     }) => {
         /// The kind of fault.
-        kind: InjectedWord = needed,
+        kind: FaultKind = needed,
         /// Added milliseconds per attempt, for latency.
         ms: Positioned<Millis<1, { max::LATENCY_MS }>> = optional,
         /// Percentage of the attempts that fail, for errors.
         percent: Positioned<IntegerField<1, 100>> = optional,
         /// The HTTP status of the failed attempts, for errors. Default: 503.
         status: Positioned<IntegerField<400, 599>> = optional,
+        /// How many attempts fail, for errors. Default: any number.
+        times: Positioned<IntegerField<1, { max::FAIL_THRESHOLD }>> = optional,
     }
 }
 
-/// The kinds of injected fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InjectedWord {
-    Latency,
-    Errors,
-    Hang,
-    Malformed,
-    Reset,
-}
-
-words! { InjectedWord:
-    "latency" => InjectedWord::Latency, "Each attempt takes longer.";
-    "errors" => InjectedWord::Errors, "A share of the attempts fails with a status.";
-    "hang" => InjectedWord::Hang, "No response until the timeout.";
-    "malformed" => InjectedWord::Malformed, "The response is not JSON.";
-    "reset" => InjectedWord::Reset, "The connection breaks in the middle of the body.";
+words! { FaultKind:
+    "latency" => FaultKind::Latency, "Each attempt takes longer.";
+    "errors" => FaultKind::Errors, "A share of the attempts fails with a status.";
+    "hang" => FaultKind::Hang, "No response until the timeout.";
+    "malformed" => FaultKind::Malformed, "The response is not JSON.";
+    "reset" => FaultKind::Reset, "The connection breaks in the middle of the body.";
+    "empty" => FaultKind::Empty, "The reply is empty.";
+    "refusal" => FaultKind::Refusal, "The model refuses.";
 }
 
 words! { FieldKind:

@@ -93,7 +93,7 @@ const DEAD: &[Case] = &[
     ),
     (
         "packed in a way that nobody asked for",
-        |_, _| says("200 OK", &[HTML, "content-encoding: br"], "x"),
+        |_, _| says("200 OK", &[HTML, "content-encoding: compress"], "x"),
         "unreadable",
         &["/bad"],
     ),

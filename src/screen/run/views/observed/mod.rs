@@ -39,7 +39,7 @@ use crate::screen::text::Pen;
 use crate::screen::widgets::{empty, none_yet};
 use crate::words::format;
 use crate::words::glyph::Glyph;
-use crate::words::patterns::observed::{add_fields, add_totals};
+use crate::words::patterns::observed::{add_fields, add_limits, add_totals};
 use crate::words::styled::{StyleRole, StyledText};
 
 /// Rows above the spans: the column names.
@@ -268,6 +268,7 @@ impl ObservedView {
                     let waits = "No spans yet: they come when an agent of the program acts.";
                     text.add(StyleRole::Dim, waits);
                 }
+                add_limits(world, observed, &mut text);
                 add_totals(observed, &mut text);
             }
         }
