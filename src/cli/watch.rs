@@ -535,7 +535,9 @@ async fn receive(
         let (upstreams, notes) = upstreams.map_err(|why| refuse(&why, Exit::Usage))?;
         print_notes(&notes);
         let prefix = format!("{}/{}", host_url(&address), address.token);
-        for (name, value) in upstreams.environment(&prefix) {
+        // The tap, which reads the last one, is only in programs that are started here.
+        let set = upstreams.environment(&prefix).into_iter();
+        for (name, value) in set.filter(|(name, _)| *name != "ROUNDTABLE_GUARD") {
             text.push_str(&format!("\n  {name}={}", value.to_string_lossy()));
         }
         let http = Http::forwarding(ProxyMode::Environment);

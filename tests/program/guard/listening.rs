@@ -13,7 +13,7 @@ fn variables(running: &mut Running) -> Vec<(String, String)> {
         let pair = line.trim().split_once('=').filter(|(name, _)| !name.contains(' '));
         set.extend(pair.map(|(name, value)| (name.to_owned(), value.to_owned())));
         // The last one.
-        if line.contains("ROUNDTABLE_GUARD=") {
+        if line.contains("OPENAI_WEBSOCKET_BASE_URL=") {
             return set;
         }
     }
