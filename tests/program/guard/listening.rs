@@ -43,10 +43,16 @@ for nth in range(2):
     assert_eq!(statuses, ["200", "200", "200", "402"]);
     // Its page has another origin than those that are allowed.
     let base = &set.iter().find(|(name, _)| name == "OPENAI_BASE_URL").expect("OpenAI").1;
-    let mut curl = Command::new("curl");
-    curl.args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Origin: http://a.example"]);
-    let page = end(curl.arg(format!("{base}/models")));
-    assert_eq!(page.out, "403", "{page:?}");
+    let script = "
+import sys, urllib.error, urllib.request
+request = urllib.request.Request(sys.argv[1] + '/models', headers={'Origin': 'http://a.example'})
+try:
+    urllib.request.urlopen(request)
+except urllib.error.HTTPError as error:
+    print(error.code)
+";
+    let page = end(Command::new("python3").args(["-c", script, base]));
+    assert_eq!(page.out, "403\n", "{page:?}");
     running.signal("INT");
     let (_, _, said) = running.end();
     assert!(said.contains("first") && said.contains("second"), "{said}");
