@@ -46,16 +46,16 @@ pub struct GuardArgs {
     /// What happens under a limit to requests that are not read, so that their cost cannot be counted
     #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
     pub unread: UnreadArg,
-    /// Pause there: call:3, model:openai/gpt-5.1, model:openai/*, or tool:NAME, after a reply that calls it
+    /// Pause before a call: call:3, model:openai/gpt-5.1, model:openai/*; or after a reply that calls a tool: tool:NAME
     #[arg(long, value_name = "WHERE", value_parser = pause_place)]
     pub pause_at: Vec<String>,
-    /// Serve programs that are started elsewhere, at this port of this machine or at IP:PORT
+    /// Serve programs that are started elsewhere, at this port (0: any free one) or IP:PORT
     #[arg(long, value_name = "PORT|IP:PORT", value_parser = listen_address, conflicts_with = "command")]
     pub listen: Option<SocketAddr>,
     /// With --listen: let pages of this origin use it from a browser
     #[arg(long, value_name = "ORIGIN", requires = "listen")]
     pub allow_origin: Vec<String>,
-    /// With --listen at an address of other machines: keys cross the network in clear, do not ask
+    /// With --listen at an address of other machines: do not ask whether keys may cross the network in clear
     #[arg(long, requires = "listen")]
     pub yes: bool,
     /// A file with limits, policies of models, and rows that have to hold; options take precedence

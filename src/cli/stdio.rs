@@ -24,8 +24,8 @@ use super::streams;
 use super::streams::{print_message, print_on_stderr};
 use crate::base::json_text::repaired;
 use crate::engine::Engine;
-#[cfg(unix)]
 use crate::host::day_account::user_engine;
+#[cfg(unix)]
 use crate::host::peers::{FoundPeers, PeerServer};
 use crate::host::traced_runs::traced;
 use crate::log::event::safe_json;

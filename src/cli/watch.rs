@@ -25,6 +25,7 @@ use super::streams::{self, StreamStyle, print_message, refuse};
 use super::test::TestFormat;
 use super::test::trace::ExpectedRuns;
 use crate::base::refused::{OrRefuse as _, Refused};
+use crate::base::to_hex;
 use crate::base::visible::{visible, visible_output};
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::host::Dirs;
@@ -226,7 +227,7 @@ fn random_token() -> Result<String, Refused> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::ring::default_provider().secure_random;
     random.fill(&mut bytes).map_err(|_| Refused::new("the system has no random numbers"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(to_hex(&bytes))
 }
 
 /// The token of the environment; `None`: there is none.
@@ -504,7 +505,7 @@ pub async fn guard_programs(args: &WatchArgs, global: &Global, theme: Theme) -> 
     receive(run, Some((guard, listening)), global, theme).await
 }
 
-/// What receives from programs that are started elsewhere.
+/// The settings of a receiver for programs that are started elsewhere.
 struct Listener {
     addr: SocketAddr,
     format: Option<RunFormat>,
@@ -535,7 +536,7 @@ async fn receive(
         let (upstreams, notes) = upstreams.map_err(|why| refuse(&why, Exit::Usage))?;
         print_notes(&notes);
         let prefix = format!("{}/{}", host_url(&address), address.token);
-        // The tap, which reads the last one, is only in programs that are started here.
+        // Only the tap reads this variable, and it is only in programs that are started here.
         let set = upstreams.environment(&prefix).into_iter();
         for (name, value) in set.filter(|(name, _)| *name != "ROUNDTABLE_GUARD") {
             text.push_str(&format!("\n  {name}={}", value.to_string_lossy()));
@@ -544,6 +545,7 @@ async fn receive(
         let origins = listening.origins.clone();
         proxy = Some(ModelProxy::new(upstreams, http, sender.clone()).for_many(origins));
         account = Some(guard.account(true));
+        raise_open_files();
     }
     let server = tokio::spawn(serve(listener, address, sender.clone(), proxy));
     let start = headless.start(&Arc::default());

@@ -64,9 +64,8 @@ impl Engine {
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
         let (models, llm, default_timeout) = chosen_models(model, &scenario, &tools);
         let is_observed = scenario.pattern.get().is_observed();
-        let is_guarded = scenario.pattern.get().is_guarded();
         let label = match is_observed {
-            true => ModelLabel::Observed { guarded: is_guarded },
+            true => ModelLabel::Observed { guarded: scenario.pattern.get().is_guarded() },
             false => models.label(),
         };
         let live = matches!(label, ModelLabel::Live { .. });
@@ -125,8 +124,8 @@ impl Engine {
                 instant,
                 today: Day::from_unix_ms(started_ms),
                 spending: scenario.spending,
-                // A scripted reply costs nothing.
-                day: self.shared.day.get().filter(|_| live || is_guarded).cloned(),
+                // A scripted reply costs nothing. A guarded program has its own account.
+                day: self.shared.day.get().filter(|_| live).cloned(),
                 in_doubt: scenario.in_doubt.unwrap_or(in_doubt),
                 plan: plan.clone(),
                 asking,

@@ -204,7 +204,7 @@ impl<'a> CallTurn<'a> {
         }
     }
 
-    /// Waits until this has ended; a run that is executed again waits only for its turn.
+    /// Waits for this future; a replayed run waits for its turn.
     pub async fn wait_or(self, until: BoxFuture<'_, ()>) {
         match self.0 {
             Some(_) => self.wait().await,

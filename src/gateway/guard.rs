@@ -34,7 +34,7 @@ use crate::log::event::{
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
-/// The time of a rate.
+/// The period of a rate.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Guards one tool.
@@ -69,7 +69,7 @@ pub struct GuardSnapshot {
 pub struct CallPermit<'a> {
     breaker: BreakerPermit<'a>,
     _permit: Permit,
-    /// Time spent in the bulkhead's queue.
+    /// Time spent in the queue of the bulkhead, and waiting for the rate.
     pub waited: Duration,
 }
 
@@ -114,15 +114,20 @@ impl<'a> CallPermit<'a> {
     pub fn is_probe(&self) -> bool {
         self.breaker.probe
     }
+}
 
-    /// Asks the breaker again, which may have changed while this attempt waited.
-    fn ask_again(&mut self, turn: CallTurn<'_>) -> Result<(), GuardRefusal> {
-        let guard = self.breaker.guard;
-        if let Some(ticket) = self.breaker.ticket.take() {
-            guard.record(ticket, AttemptVerdict::Neither);
+/// The start of an attempt that waits for it. It is cancelled if this is dropped before.
+struct ReservedStart<'a> {
+    guard: &'a CallGuard,
+    /// `None`: the attempt has started.
+    start: Option<Instant>,
+}
+
+impl Drop for ReservedStart<'_> {
+    fn drop(&mut self) {
+        if let Some(start) = self.start {
+            self.guard.lock().cancel_start(start);
         }
-        self.breaker = guard.ask_breaker(turn)?;
-        Ok(())
     }
 }
 
@@ -179,33 +184,31 @@ impl CallGuard {
         Arc::clone(&self.lock().faults)
     }
 
-    /// The faults of one attempt; `draw`: random bits for it. A fault that is injected a number of times counts.
-    pub fn faults_of(&self, draw: u64) -> Arc<[InjectedFault]> {
+    /// The faults of one attempt, with the random bits of `draw`; `None`: there are none. Counts the attempt if a fault has
+    /// `times`.
+    pub fn faults_of(&self, draw: impl FnOnce() -> u64) -> Option<(Arc<[InjectedFault]>, u64)> {
         let mut state = self.lock();
-        let mut ended = false;
-        let counted = |fault: &InjectedFault| match *fault {
+        let faults = Arc::clone(&state.faults);
+        if faults.is_empty() {
+            return None;
+        }
+        let draw = draw();
+        let counted = faults.iter().filter_map(|fault| match *fault {
             InjectedFault::Errors { percent, status, times: Some(times) }
                 if happens_with(f64::from(percent) / 100.0, draw) =>
             {
-                ended |= times <= 1;
-                let times = Some(times.saturating_sub(1));
-                InjectedFault::Errors { percent, status, times }
+                let times = times.checked_sub(1).filter(|left| *left > 0)?;
+                Some(InjectedFault::Errors { percent, status, times: Some(times) })
             }
-            fault => fault,
-        };
-        let faults = Arc::clone(&state.faults);
-        let left: Vec<InjectedFault> = faults.iter().map(counted).collect();
-        if left[..] != faults[..] {
-            let is_over = |fault: &InjectedFault| {
-                matches!(fault, InjectedFault::Errors { times: Some(0), .. })
-            };
-            state.faults = left.into_iter().filter(|fault| !is_over(fault)).collect();
-        }
-        if ended {
+            fault => Some(fault),
+        });
+        let left: Arc<[InjectedFault]> = counted.collect();
+        if left.len() < faults.len() {
             let (tool, fault, by) = (&self.name, FaultKind::Errors, Initiator::Schedule);
             state.publish(|| EventKind::FaultRemoved { tool: tool.clone(), fault, by });
         }
-        faults
+        state.faults = left;
+        Some((faults, draw))
     }
 
     /// Publishes every change to this log from now on, until [`CallGuard::unwatch`] with the returned
@@ -291,13 +294,13 @@ impl CallGuard {
         let leave = self.ask_breaker(turn)?;
         if let Some(permit) = self.bulkhead.enter_at_once() {
             let now = self.clock.now();
-            let permit = self.permit(leave, permit, Duration::ZERO);
             let start = self.lock().next_start(now);
             if start <= now {
-                return Ok(permit);
+                return Ok(self.permit(leave, permit, Duration::ZERO));
             }
-            let waits = self.wait_for_start(permit, start, remaining(), turn, queued);
-            return Box::pin(waits).await;
+            drop(leave);
+            return Box::pin(self.wait_for_start(permit, (now, start), remaining(), turn, queued))
+                .await;
         }
         // Boxed because it is rare: otherwise the future of every attempt would be as large.
         Box::pin(self.enter_queue(leave, remaining(), turn, queued)).await
@@ -323,43 +326,46 @@ impl CallGuard {
             Ok(permit) => permit,
             Err(BulkheadFull(_)) => return Err(GuardRefusal::BulkheadFull),
         };
-        let mut permit = self.permit(leave, permit, Duration::ZERO);
-        if let Some(since) = since {
-            turn.wait().await;
-            // The breaker may have changed while this attempt was queued: ask it again.
-            permit.ask_again(turn)?;
-            permit.waited = self.clock.since(since);
-        }
-        let start = self.lock().next_start(self.clock.now());
-        let remaining = remaining.saturating_sub(permit.waited);
-        self.wait_for_start(permit, start, remaining, turn, |_| None).await
+        let now = self.clock.now();
+        let start = self.lock().next_start(now);
+        let Some(since) = since else {
+            if start <= now {
+                return Ok(self.permit(leave, permit, Duration::ZERO));
+            }
+            drop(leave);
+            return self.wait_for_start(permit, (now, start), remaining, turn, |_| None).await;
+        };
+        turn.wait().await;
+        // The breaker may have changed while this attempt was queued: ask it again.
+        drop(leave);
+        let remaining = remaining.saturating_sub(self.clock.since(since));
+        self.wait_for_start(permit, (since, start), remaining, turn, |_| None).await
     }
 
-    /// Waits until an attempt may start by the rate. A run that is executed again does not wait.
+    /// Waits for the reserved start of an attempt, which has waited since the first of these times. Asks the breaker
+    /// again, which may have changed meanwhile. A replayed run does not wait.
     async fn wait_for_start<'a, 't>(
         &'a self,
-        mut permit: CallPermit<'a>,
-        start: Instant,
+        permit: Permit,
+        (since, start): (Instant, Instant),
         remaining: Duration,
         turn: CallTurn<'t>,
         queued: impl FnOnce(Duration) -> Option<BoxFuture<'t, ()>>,
     ) -> Result<CallPermit<'a>, GuardRefusal> {
-        let now = self.clock.now();
-        let wait = start.saturating_duration_since(now);
-        if wait.is_zero() {
-            return Ok(permit);
+        let mut reserved = ReservedStart { guard: self, start: Some(start) };
+        let wait = start.saturating_duration_since(self.clock.now());
+        if !wait.is_zero() {
+            let max_wait = self.lock().policy.bulkhead.and_then(|it| it.max_wait);
+            let is_too_long = wait > max_wait.unwrap_or(remaining).min(remaining);
+            if turn.is_refused_by_rate().unwrap_or(is_too_long) {
+                return Err(GuardRefusal::RateReached { retry_in: wait });
+            }
+            let clock = || Box::pin(self.clock.sleep(wait)) as BoxFuture<'_, ()>;
+            turn.wait_or(queued(wait).unwrap_or_else(clock)).await;
         }
-        let max_wait = self.lock().policy.bulkhead.and_then(|it| it.max_wait);
-        if turn.is_refused_by_rate().unwrap_or(wait > max_wait.unwrap_or(remaining).min(remaining))
-        {
-            self.lock().give_start_back(start);
-            return Err(GuardRefusal::RateReached { retry_in: wait });
-        }
-        let clock = || Box::pin(self.clock.sleep(wait)) as BoxFuture<'_, ()>;
-        turn.wait_or(queued(wait).unwrap_or_else(clock)).await;
-        permit.ask_again(turn)?;
-        permit.waited += self.clock.since(now);
-        Ok(permit)
+        let leave = self.ask_breaker(turn)?;
+        reserved.start = None;
+        Ok(self.permit(leave, permit, self.clock.since(since)))
     }
 
     fn permit<'a>(
@@ -523,7 +529,7 @@ pub(crate) struct GuardState {
     pub(crate) timeout: Duration,
     pub(crate) breaker: Breaker,
     pub(crate) budget: RetryBudget,
-    /// When the attempts of the last minute started, and when those will that wait, if there is a rate.
+    /// The starts of the last minute, and those that attempts wait for; empty without a rate.
     starts: VecDeque<Instant>,
     pub(super) last_good: LastGood,
     pub(crate) faults: Arc<[InjectedFault]>,
@@ -573,7 +579,7 @@ impl GuardState {
         }
     }
 
-    /// When the next attempt may start, which is counted then.
+    /// The earliest start of the next attempt. It is reserved.
     fn next_start(&mut self, now: Instant) -> Instant {
         let Some(rate) = self.policy.rate else { return now };
         let minute_ago = now.checked_sub(MINUTE);
@@ -583,12 +589,14 @@ impl GuardState {
         let before = self.starts.len().checked_sub(rate.max(1) as usize);
         let earliest = before.and_then(|at| self.starts.get(at)).map_or(now, |it| *it + MINUTE);
         let start = earliest.max(now);
-        self.starts.push_back(start);
+        // A cancelled start may leave room before a later one.
+        let place = self.starts.partition_point(|known| *known <= start);
+        self.starts.insert(place, start);
         start
     }
 
-    /// An attempt does not start then.
-    fn give_start_back(&mut self, start: Instant) {
+    /// Cancels a reserved start.
+    fn cancel_start(&mut self, start: Instant) {
         if let Some(at) = self.starts.iter().rposition(|known| *known == start) {
             self.starts.remove(at);
         }

@@ -1,4 +1,4 @@
-//! The account of the day of this user, opened once in a process.
+//! The user's account of the day. A process opens it once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use crate::run::spending::{Amount, DayAccount, DayRefusal};
 use crate::scenario::spec::SpendingLimits;
 use crate::store::day_ledger::DayLedger;
 
-/// An engine whose live calls count for the limits of the day, if the configuration has some.
+/// A new engine. Its live calls count towards the day's limits of the configuration, if there are any.
 pub fn user_engine(settings: EngineSettings, keeper: Option<Arc<dyn RunKeeper>>) -> Engine {
     let engine = Engine::with_keeper(settings, keeper);
     if let Some(account) = day_account() {
@@ -31,7 +31,7 @@ pub fn day_account() -> Option<Arc<dyn DayAccount>> {
     ACCOUNT.get_or_init(open).clone()
 }
 
-/// What was spent on each day, with these limits.
+/// The account with these limits.
 ///
 /// # Errors
 /// Its file cannot be used.

@@ -68,7 +68,7 @@ impl Dirs {
         self.state.join("runs.db")
     }
 
-    /// Path of the account of what was spent on each day.
+    /// Path of the account of the spending of each day.
     pub fn spent(&self) -> PathBuf {
         self.state.join("spent.db")
     }

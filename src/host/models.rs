@@ -186,18 +186,22 @@ fn resolve(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLiv
     }
 }
 
-/// The error of a scenario that limits the cost and uses a model with unknown price.
+/// The error of a run whose cost is limited, by its scenario or by the day, and whose model has no known price.
 fn missing_price_error(scenario: &Scenario, endpoints: &Endpoints) -> Option<Refused> {
-    scenario.spending.max_cost_usd.filter(|_| scenario.model.prices.is_none())?;
-    let prices = &config::user_config().prices;
+    let config = config::user_config();
+    let of_day = config.day.max_cost_usd.map(|_| "limits.day.cost_usd");
+    let limit = scenario.spending.max_cost_usd.map(|_| "budget.max_cost_usd").or(of_day);
+    let limit = limit.filter(|_| scenario.model.prices.is_none())?;
+    let prices = &config.prices;
     let endpoint =
         endpoints.distinct().into_iter().find(|at| endpoint_price(at, prices).is_none())?;
     let host = endpoint.host();
     let model = endpoint.full_model_name();
-    let what = format!("budget.max_cost_usd is set, but the price of {model} at {host} is unknown");
+    let what = format!("{limit} is set, but the price of {model} at {host} is unknown");
     Some(Refused::new(what).help(format!(
         "set it in the configuration ([prices.\"{model}\"]) or in the scenario ([model.prices]), or \
-         limit budget.max_total_tokens instead"
+         limit {} instead",
+        if limit.starts_with("limits") { "limits.day.total_tokens" } else { "budget.max_total_tokens" }
     )))
 }
 

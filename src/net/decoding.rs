@@ -8,7 +8,7 @@ use brotli_decompressor::DecompressorWriter;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use hyper::body::Bytes;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
-use ruzstd::decoding::FrameDecoder;
+use zstd::stream::raw::{self, Operation as _};
 
 use crate::base::visible::visible_within;
 
@@ -36,85 +36,87 @@ enum Coding {
 
 /// A decompressor that writes into memory.
 trait Decompressor: Write + Send + Sync {
-    /// What was decompressed since the last call.
+    /// The bytes that were decompressed since the last call.
     fn output(&mut self) -> Vec<u8>;
 
     fn end(&mut self) -> io::Result<()>;
 }
 
+/// Most bytes that one piece may become. A body that exceeds it is an attack.
+const MAX_OUTPUT: usize = 8 << 20;
+
+/// The memory that a decompressor writes into.
+#[derive(Default)]
+struct Output(Vec<u8>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_OUTPUT {
+            return Err(io::Error::other("it becomes too large"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 macro_rules! decompressor {
-    ($($kind:ident),*) => {$(
-        impl Decompressor for $kind<Vec<u8>> {
+    ($($kind:ident, $end:ident);*) => {$(
+        impl Decompressor for $kind<Output> {
             fn output(&mut self) -> Vec<u8> {
-                std::mem::take(self.get_mut())
+                std::mem::take(&mut self.get_mut().0)
             }
 
             fn end(&mut self) -> io::Result<()> {
-                self.try_finish()
+                self.$end()
             }
         }
     )*};
 }
-decompressor!(MultiGzDecoder, ZlibDecoder, DeflateDecoder);
-
-impl Decompressor for DecompressorWriter<Vec<u8>> {
-    fn output(&mut self) -> Vec<u8> {
-        std::mem::take(self.get_mut())
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        self.close()
-    }
-}
+decompressor!(
+    MultiGzDecoder, try_finish; ZlibDecoder, try_finish; DeflateDecoder, try_finish;
+    DecompressorWriter, close
+);
 
 /// Buffer of the decoder for Brotli, in bytes.
 const BROTLI_BUFFER: usize = 4 << 10;
 
-/// Longest header of a frame of Zstandard, in bytes.
-const ZSTD_HEADER: usize = 18;
+/// The largest window of Zstandard, as a power of 2: what RFC 8878 asks of a decoder.
+const ZSTD_WINDOW: u32 = 23;
 
-/// Decompresses Zstandard, block by block.
+/// Decompresses the frames of Zstandard.
 struct ZstdDecoder {
-    frame: FrameDecoder,
-    /// The beginning of a block.
-    rest: Vec<u8>,
-    output: Vec<u8>,
-    /// Whether the header of the frame is read.
-    is_begun: bool,
+    frames: raw::Decoder<'static>,
+    buffer: Box<[u8]>,
+    output: Output,
+    is_complete: bool,
 }
 
 impl ZstdDecoder {
-    fn new() -> Self {
-        Self { frame: FrameDecoder::new(), rest: Vec::new(), output: Vec::new(), is_begun: false }
-    }
-
-    /// Decompresses the blocks that are complete.
-    fn decode(&mut self) -> io::Result<()> {
-        self.is_begun = true;
-        let mut target = vec![0; 64 << 10];
-        let (mut read, mut source) = (0, self.rest.as_slice());
-        loop {
-            let decoded = self.frame.decode_from_to(source, &mut target);
-            let (taken, written) = decoded.map_err(io::Error::other)?;
-            self.output.extend_from_slice(target.get(..written).unwrap_or_default());
-            read += taken;
-            source = source.get(taken..).unwrap_or_default();
-            if taken == 0 && written == 0 {
-                break;
-            }
-        }
-        self.rest.drain(..read);
-        Ok(())
+    fn new() -> io::Result<Self> {
+        let mut frames = raw::Decoder::new()?;
+        frames.set_parameter(raw::DParameter::WindowLogMax(ZSTD_WINDOW))?;
+        let buffer = vec![0; 16 << 10].into_boxed_slice();
+        Ok(Self { frames, buffer, output: Output::default(), is_complete: false })
     }
 }
 
 impl Write for ZstdDecoder {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.rest.extend_from_slice(bytes);
-        if self.is_begun || self.rest.len() >= ZSTD_HEADER {
-            self.decode()?;
+        let mut input = raw::InBuffer::around(bytes);
+        loop {
+            let mut target = raw::OutBuffer::around(&mut self.buffer[..]);
+            let hint = self.frames.run(&mut input, &mut target)?;
+            self.is_complete = hint == 0;
+            let is_full = target.pos() == target.capacity();
+            self.output.write_all(target.as_slice())?;
+            if input.pos() == bytes.len() && (self.is_complete || !is_full) {
+                return Ok(bytes.len());
+            }
         }
-        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -124,14 +126,11 @@ impl Write for ZstdDecoder {
 
 impl Decompressor for ZstdDecoder {
     fn output(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.output)
+        std::mem::take(&mut self.output.0)
     }
 
     fn end(&mut self) -> io::Result<()> {
-        if !self.rest.is_empty() {
-            self.decode()?;
-        }
-        match self.frame.is_finished() {
+        match self.is_complete {
             true => Ok(()),
             false => Err(ErrorKind::UnexpectedEof.into()),
         }
@@ -156,10 +155,12 @@ impl BodyDecoder {
         let name = encoding.trim().to_ascii_lowercase();
         let coding = match &*name {
             "" | "identity" => return None,
-            "gzip" | "x-gzip" => Coding::Known(Box::new(MultiGzDecoder::new(Vec::new()))),
+            "gzip" | "x-gzip" => Coding::Known(Box::new(MultiGzDecoder::new(Output::default()))),
             "deflate" => Coding::Deflate,
-            "br" => Coding::Known(Box::new(DecompressorWriter::new(Vec::new(), BROTLI_BUFFER))),
-            "zstd" => Coding::Known(Box::new(ZstdDecoder::new())),
+            "br" => {
+                Coding::Known(Box::new(DecompressorWriter::new(Output::default(), BROTLI_BUFFER)))
+            }
+            "zstd" if let Ok(decoder) = ZstdDecoder::new() => Coding::Known(Box::new(decoder)),
             other => Coding::Other(visible_within(other, 40)),
         };
         Some(Self { coding, rest: Bytes::new(), begun: false, ended: false })
@@ -202,8 +203,8 @@ impl BodyDecoder {
         if let (Coding::Deflate, Some(first)) = (&self.coding, piece.first()) {
             // The standard's form has a header; some servers leave it out.
             self.coding = Coding::Known(match first & 0x0f == 8 {
-                true => Box::new(ZlibDecoder::new(Vec::new())),
-                false => Box::new(DeflateDecoder::new(Vec::new())),
+                true => Box::new(ZlibDecoder::new(Output::default())),
+                false => Box::new(DeflateDecoder::new(Output::default())),
             });
         }
         match &mut self.coding {
@@ -227,7 +228,6 @@ mod tests {
     use flate2::Compression;
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
     use reqwest::header::HeaderValue;
-    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     use super::*;
 
@@ -248,6 +248,24 @@ mod tests {
         encoder.write_all(bytes).expect("memory");
         encoder.finish().expect("memory")
     }
+
+    /// With a checksum, as command lines and servers write it.
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = zstd::stream::Encoder::new(Vec::new(), 3).expect("memory");
+        encoder.include_checksum(true).expect("memory");
+        encoder.write_all(bytes).expect("memory");
+        encoder.finish().expect("memory")
+    }
+
+    /// 64 MiB of spaces, by the compressor of Node.
+    const BROTLI_BOMB: [u8; 106] = [
+        203, 255, 255, 63, 248, 37, 64, 226, 177, 64, 32, 247, 254, 143, 255, 255, 127, 240, 75, 0,
+        196, 97, 17, 128, 238, 253, 31, 255, 255, 255, 224, 151, 0, 136, 195, 2, 0, 221, 251, 63,
+        254, 255, 255, 193, 47, 1, 16, 135, 5, 0, 186, 247, 127, 252, 255, 255, 131, 95, 2, 32, 14,
+        11, 0, 116, 239, 255, 248, 255, 255, 7, 191, 4, 64, 28, 22, 0, 232, 222, 255, 241, 255,
+        255, 15, 126, 9, 128, 56, 44, 0, 208, 189, 255, 203, 255, 255, 63, 252, 18, 0, 113, 88, 0,
+        160, 123, 255, 7,
+    ];
 
     /// The text of `decodes_every_split_alike`, by the compressor of Node.
     const BROTLI: [u8; 29] = [
@@ -290,7 +308,8 @@ mod tests {
             ("X-GZip ", gzip(text)),
             ("deflate", zlib(text)),
             ("deflate", deflate(text)),
-            ("zstd", compress_to_vec(text, CompressionLevel::Fastest)),
+            ("zstd", zstd(text)),
+            ("zstd", [zstd(text.split_at(9).0), zstd(text.split_at(9).1)].concat()),
             ("br", BROTLI.to_vec()),
         ] {
             for at in 0..=whole.len() {
@@ -310,10 +329,13 @@ mod tests {
         let (body, longest) = decoded("gzip", &[&bomb]).expect("gzip");
         assert_eq!(body.len(), 64 << 20);
         assert!(longest < 8 << 20, "{longest}");
-        let bomb = compress_to_vec(&vec![b' '; 64 << 20][..], CompressionLevel::Fastest);
-        let (body, longest) = decoded("zstd", &[&bomb]).expect("zstd");
-        assert_eq!(body.len(), 64 << 20);
-        assert!(longest < 64 << 20, "{longest}");
+        // These become larger than any reply.
+        for (encoding, bomb) in
+            [("zstd", zstd(&vec![b' '; 64 << 20])), ("br", BROTLI_BOMB.to_vec())]
+        {
+            let failed = decoded(encoding, &[&bomb]).expect_err(encoding);
+            assert_eq!(failed.to_string(), "it becomes too large", "{encoding}");
+        }
     }
 
     #[test]
@@ -336,6 +358,9 @@ mod tests {
     fn refuses_falsely_labelled_compression() {
         let whole = gzip(b"cut off in the middle");
         let cut = decoded("gzip", &[&whole[..whole.len() / 2]]).expect_err("cut");
+        assert_eq!(cut.kind(), ErrorKind::UnexpectedEof);
+        let whole = zstd(b"cut off in the middle");
+        let cut = decoded("zstd", &[&whole[..whole.len() - 2]]).expect_err("cut");
         assert_eq!(cut.kind(), ErrorKind::UnexpectedEof);
         assert!(decoded("gzip", &[b"<html>no gzip at all</html>"]).is_err());
         let other = decoded("compress", &[b"x"]).expect_err("not supported");

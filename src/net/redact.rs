@@ -131,7 +131,7 @@ impl Redactor {
         }
     }
 
-    /// Splits off what may be the beginning of a known secret, of which the next piece of a stream has the rest.
+    /// Splits off a possible beginning of a known secret at the end: the next piece of a stream may have the rest.
     pub fn split_begun<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
         let begun = self.known.begun(text, MIN_PREFIX);
         text.split_at_checked(text.len() - begun).unwrap_or((text, ""))

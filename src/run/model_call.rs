@@ -281,13 +281,10 @@ impl Callee for ModelCallee<'_> {
                 }
                 Ok(reply)
             };
+            let draw = || self.scope.random_bits(attempt.number, "fault");
             let guard = &outside.unwrap_or(&cx.llm).guard;
-            if guard.faults().is_empty() {
-                return said.await;
-            }
+            let Some((injected, draw)) = guard.faults_of(draw) else { return said.await };
             // Rare: boxed, so that it does not make every other attempt larger.
-            let draw = self.scope.random_bits(attempt.number, "fault");
-            let injected = guard.faults_of(draw);
             Box::pin(attempt::with_faults(cx.bus.clock(), &injected, draw, said)).await
         })
     }
@@ -448,9 +445,12 @@ impl RunContext {
         let price = self.models.price_for(&ask.purpose);
         let mut asking = None;
         loop {
-            let (reason, reached) = match self.spending.reserve(estimate, price).await {
-                Ok(reserved) => return reserved,
-                Err(NotReserved::Reached(reason, reached)) => (reason, reached),
+            let reached = match self.spending.reserve(estimate, price, None).await {
+                Ok(mut reserved) => {
+                    reserved.sent();
+                    return reserved;
+                }
+                Err(NotReserved::Reached(reached)) => reached,
                 Err(NotReserved::Failed(why)) => {
                     let text = format!("{why}: no call is made");
                     self.publish(ask.parent, EventKind::Warning { text });
@@ -475,7 +475,7 @@ impl RunContext {
                 }
             }
             self.publish(ask.parent, EventKind::BudgetReached(reached));
-            self.control.stop(reason);
+            self.control.stop(reached.reason());
             std::future::pending().await
         }
     }

@@ -701,7 +701,7 @@ impl Questions {
 
 /// Whether an approval of this may be remembered for the run.
 pub fn is_rememberable(subject: &Subject) -> bool {
-    // A call without a definition, such as a held one, is a call of its own.
+    // A held call of a guarded program has no definition: its approval is for this call alone.
     matches!(subject, Subject::ToolCall { effects, definition, .. }
         if *effects != Effects::Irreversible && !definition.is_empty())
 }

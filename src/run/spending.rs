@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
 
-use crate::log::event::{BudgetReached, Reply, StopReason, Usage};
+use crate::log::event::{BudgetReached, Reply, Usage};
 use crate::model::Conversation;
 use crate::scenario::spec::tool::ToolOffer;
 use crate::scenario::spec::{Price, REPLY_TOKENS, SpendingLimits};
@@ -42,24 +43,24 @@ struct SpendingState {
     extended_usd: u32,
 }
 
-/// What all runs of the user may spend on one day, in all processes.
+/// The spending of one day, of all runs of the user in all processes.
 pub trait DayAccount: fmt::Debug + Send + Sync {
     fn limits(&self) -> SpendingLimits;
 
-    /// Reserves this much of today, and returns the date. May block for a moment.
+    /// Reserves this amount for today, and returns the date. It may block for a moment.
     ///
     /// # Errors
     /// There is no room, or the account cannot be written.
     fn reserve(&self, amount: Amount) -> Result<String, DayRefusal>;
 
-    /// A call that has reserved this much on this date has used that much.
+    /// Replaces the reservation of a call on this date by the amount that it used.
     fn settle(&self, date: &str, reserved: Amount, used: Amount);
 }
 
 /// Why nothing was reserved for a call on this day.
 #[derive(Debug)]
 pub enum DayRefusal {
-    /// It would exceed the limit; `may_fit`: not once the calls in flight have ended.
+    /// It would exceed the limit. `may_fit`: it may fit once calls in flight have ended.
     Full { reached: BudgetReached, may_fit: bool },
     /// The account cannot be written.
     Failed(String),
@@ -68,15 +69,15 @@ pub enum DayRefusal {
 /// Why nothing was reserved for a call.
 #[derive(Debug)]
 pub enum NotReserved {
-    Reached(StopReason, BudgetReached),
+    Reached(BudgetReached),
     /// The account of the day cannot be written.
     Failed(String),
 }
 
-/// How long a call waits before it asks again whether calls of other processes have ended.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// Time between two tries to reserve, while calls of other processes leave no room.
+const TRY_AGAIN: Duration = Duration::from_millis(100);
 
-/// A reservation in the account of a day. What was used counts when this is dropped.
+/// A reservation in the account of a day. When it is dropped, the used amount replaces it.
 #[derive(Debug)]
 struct DayReservation {
     account: Arc<dyn DayAccount>,
@@ -86,19 +87,27 @@ struct DayReservation {
 }
 
 impl DayReservation {
-    async fn of(account: &Arc<dyn DayAccount>, amount: Amount) -> Result<Self, NotReserved> {
+    async fn of(
+        account: &Arc<dyn DayAccount>,
+        amount: Amount,
+        until: Option<Instant>,
+    ) -> Result<Self, NotReserved> {
         loop {
             let account = Arc::clone(account);
             let reserve = move || {
                 let date = account.reserve(amount)?;
                 Ok(Self { account, date, amount, used: Amount::default() })
             };
-            let failed = |_| DayRefusal::Failed("it was not asked".to_owned());
+            let failed = |_| DayRefusal::Failed("the account of the day failed".to_owned());
             match spawn_blocking(reserve).await.map_err(failed).flatten() {
                 Ok(reserved) => return Ok(reserved),
-                Err(DayRefusal::Full { may_fit: true, .. }) => tokio::time::sleep(ASK_AGAIN).await,
+                Err(DayRefusal::Full { may_fit: true, .. })
+                    if until.is_none_or(|until| Instant::now() < until) =>
+                {
+                    tokio::time::sleep(TRY_AGAIN).await;
+                }
                 Err(DayRefusal::Full { reached, .. }) => {
-                    return Err(NotReserved::Reached(reached.reason(), reached));
+                    return Err(NotReserved::Reached(reached));
                 }
                 Err(DayRefusal::Failed(why)) => return Err(NotReserved::Failed(why)),
             }
@@ -124,7 +133,7 @@ impl Amount {
         Self { tokens: usage.total(), usd: price.map_or(0.0, |price| price.cost(usage)) }
     }
 
-    /// Both together.
+    /// The sum of two amounts.
     pub fn and(self, more: Self) -> Self {
         Self { tokens: self.tokens.saturating_add(more.tokens), usd: self.usd + more.usd }
     }
@@ -162,19 +171,22 @@ impl Spending {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves the estimate of a call, once there is room for it.
+    /// Reserves the estimate of a call, once there is room for it. `patience`: how long it waits for the calls in flight;
+    /// `None`: until they have ended.
     ///
     /// # Errors
-    /// The reason and the limit, if the call would not fit even if no other call were in flight.
+    /// The limit, if the call would not fit even if no other call were in flight, or did not fit in time.
     pub async fn reserve(
         &self,
         estimate: Usage,
         price: Option<Price>,
+        patience: Option<Duration>,
     ) -> Result<Reserved<'_>, NotReserved> {
         let amount = Amount::of(&estimate, price);
-        let mut reserved = self.reserve_of_run(amount, price).await?;
+        let until = patience.map(|patience| Instant::now() + patience);
+        let mut reserved = self.reserve_of_run(amount, price, until).await?;
         if let Some(day) = &self.day {
-            reserved.day = Some(DayReservation::of(day, amount).await?);
+            reserved.day = Some(DayReservation::of(day, amount, until).await?);
         }
         Ok(reserved)
     }
@@ -183,23 +195,31 @@ impl Spending {
         &self,
         amount: Amount,
         price: Option<Price>,
+        until: Option<Instant>,
     ) -> Result<Reserved<'_>, NotReserved> {
         loop {
             let came_back = self.released.notified();
             tokio::pin!(came_back);
             came_back.as_mut().enable();
-            {
+            let full = {
                 let mut state = self.lock();
                 if let Some(reached) = self.exceeded_limit(&state, state.spent, amount) {
-                    return Err(NotReserved::Reached(reached.reason(), reached));
+                    return Err(NotReserved::Reached(reached));
                 }
                 let with_those_out = state.spent.and(state.reserved);
-                if self.exceeded_limit(&state, with_those_out, amount).is_none() {
+                let Some(full) = self.exceeded_limit(&state, with_those_out, amount) else {
                     state.reserved = state.reserved.and(amount);
                     return Ok(Reserved { spending: self, amount, price, day: None });
+                };
+                full
+            };
+            match until {
+                None => came_back.await,
+                Some(until) => {
+                    let waited = timeout_at(until, came_back).await;
+                    waited.map_err(|_| NotReserved::Reached(full))?;
                 }
             }
-            came_back.await;
         }
     }
 
@@ -258,6 +278,13 @@ pub struct Reserved<'a> {
 }
 
 impl Reserved<'_> {
+    /// The call is made now. Without a later report its estimate counts for the day.
+    pub fn sent(&mut self) {
+        if let Some(day) = &mut self.day {
+            day.used = day.amount;
+        }
+    }
+
     /// Records what the call really used; `cost_usd`: what it cost, if that was said.
     pub fn used(mut self, usage: &Usage, cost_usd: Option<f64>) {
         let mut used = Amount::of(usage, self.price);
@@ -321,22 +348,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::log::event::StopReason;
 
     fn limited(tokens: Option<u64>, usd: Option<f64>) -> Spending {
         Spending::new(SpendingLimits { max_total_tokens: tokens, max_cost_usd: usd }, None)
     }
 
-    fn reached(why: NotReserved) -> BudgetReached {
+    /// The limit; `None`: the account of the day cannot be written.
+    fn reached(why: NotReserved) -> Option<BudgetReached> {
         match why {
-            NotReserved::Reached(_, reached) => reached,
-            NotReserved::Failed(why) => unreachable!("{why}"),
+            NotReserved::Reached(reached) => Some(reached),
+            NotReserved::Failed(_) => None,
         }
     }
 
     /// Result of a reservation that does not wait; `None` if it would wait.
     fn now(spending: &Spending, tokens: u64) -> Option<Result<Reserved<'_>, BudgetReached>> {
-        let reserved = spending.reserve(Usage::new(tokens, 0), None).now_or_never()?;
-        Some(reserved.map_err(reached))
+        let reserved = spending.reserve(Usage::new(tokens, 0), None, None).now_or_never()?;
+        Some(reserved.map_err(|why| reached(why).expect("a limit")))
     }
 
     #[test]
@@ -360,16 +389,17 @@ mod tests {
         let dear = Some(Price::new(1.0, 10.0));
         let reserve = |price| {
             let million = Usage::new(100_000, 80_000);
-            spending.reserve(million, price).now_or_never().expect("at once")
+            spending.reserve(million, price, None).now_or_never().expect("at once")
         };
         let reserved = reserve(dear).expect("0.90 of 1.00");
         reserved.used(&Usage::new(100_000, 0), None);
         let reserved = reserve(dear).expect("0.10 and 0.90");
         reserved.used(&Usage::new(0, 1_000), None);
-        let reached = reached(reserve(dear).expect_err("0.11 and 0.90"));
+        let reached = reached(reserve(dear).expect_err("0.11 and 0.90")).expect("a limit");
         assert_eq!(reached.reason(), StopReason::MaxCostBudget);
-        let BudgetReached::Cost { limit, spent, estimate, .. } = reached else { panic!("a cost") };
-        assert!((limit - 1.0).abs() + (spent - 0.11).abs() + (estimate - 0.9).abs() < 1e-9);
+        let said = "The next call may cost $0.9000, and an estimated $0.1100 of $1.0000 are used \
+                    (budget.max_cost_usd).";
+        assert_eq!(reached.sentence(), said);
         assert!(reserve(None).is_ok(), "calls without a price cost nothing here");
     }
 
@@ -401,14 +431,27 @@ mod tests {
         let day = Arc::new(Day(100, Mutex::default()));
         let spending = Spending::new(SpendingLimits::default(), Some(Arc::clone(&day) as _));
         assert!(spending.is_limited());
-        let reserve = |tokens| spending.reserve(Usage::new(tokens, 0), None);
+        let reserve = |tokens| spending.reserve(Usage::new(tokens, 0), None, None);
         reserve(60).await.expect("room").used(&Usage::new(10, 5), None);
         drop(reserve(70).await.expect("room"));
-        let why = reached(reserve(101).await.expect_err("no room"));
+        // The run has ended while the vendor had the request.
+        reserve(80).await.expect("room").sent();
+        let why = reached(reserve(101).await.expect_err("no room")).expect("a limit");
         let sentence = "The next call may use 101 tokens, and 0 of 100 are used today \
                         (limits.day.total_tokens of the configuration).";
         assert_eq!(why.sentence(), sentence);
-        assert_eq!(*day.1.lock().expect("no panic"), [(60, 15), (70, 0)]);
+        assert_eq!(*day.1.lock().expect("no panic"), [(60, 15), (70, 0), (80, 80)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn impatient_calls_name_the_limit() {
+        let spending = limited(Some(100), None);
+        let first = now(&spending, 60).expect("there is room").expect("there is room");
+        let patience = Some(Duration::from_secs(30));
+        let waited = spending.reserve(Usage::new(60, 0), None, patience).await;
+        let full = BudgetReached::Tokens { limit: 100, spent: 60, estimate: 60, of_day: false };
+        assert_eq!(reached(waited.expect_err("no room in time")), Some(full));
+        drop(first);
     }
 
     proptest! {

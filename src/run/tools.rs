@@ -417,13 +417,12 @@ impl ToolCallee<'_> {
                 active: self.scope.cx.control().active(),
             };
             // Injected faults apply before the tool, so its own client sees them too.
-            let guard = &self.guarded.guard;
-            let answered = if guard.faults().is_empty() {
-                tool.ask(asked).await
-            } else {
-                let draw = spread(draw("fault"));
-                let (clock, injected) = (self.scope.bus().clock(), guard.faults_of(draw));
-                attempt::with_faults(clock, &injected, draw, tool.ask(asked)).await
+            let answered = match self.guarded.guard.faults_of(|| spread(draw("fault"))) {
+                None => tool.ask(asked).await,
+                Some((injected, draw)) => {
+                    let clock = self.scope.bus().clock();
+                    attempt::with_faults(clock, &injected, draw, tool.ask(asked)).await
+                }
             };
             let failed = match answered {
                 Ok(result) if ask.purpose == Purpose::ListTools => {

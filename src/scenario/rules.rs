@@ -50,7 +50,7 @@ record! {
         max_seconds: Seconds = optional,
         /// How often the same request may be sent, and the same tool called in a row with the same result.
         repeats: IntegerField<2, 1_000_000> = optional,
-        /// Tools that may be called again and again with the same result, because they poll.
+        /// Tools that poll: repeats does not count their calls.
         polling: BoundedList<NonBlankString, 0, 100> = default(BoundedList(Vec::new())),
         /// What happens when the next call would exceed a limit.
         on_limit: LimitRule = default(LimitRule::Refuse),
@@ -61,7 +61,7 @@ record! {
     /// Where the run pauses.
     struct PauseTable => {
         /// Before a call for which this CEL condition holds. It may use provider, model, number (of the call), tokens
-        /// (the most that it may use), prompt (the last message) and tools (the names of those that it offers).
+        /// (estimated), prompt (the last message) and tools (their names).
         when: NonBlankString = needed,
     }
 }

@@ -197,7 +197,8 @@ pub(super) fn on_fork_ready(state: &mut AppState, request: RequestId, offer: For
 pub(crate) fn resume(state: &mut AppState, run: &RunId) -> Update {
     let page = state.run(run).and_then(|page| page.kept.as_deref()).map(|kept| &kept.row);
     let stored = stored_row(state, run);
-    let is_stored = stored.is_some();
+    // Until the runs of the store are known, only an exported log is surely not there.
+    let is_stored = stored.is_some() || !(state.history.is_known() || state.opened_file(run));
     let Some(row) = stored.or(page).cloned() else { return Update::idle() };
     match &row.status {
         RunStatus::Interrupted if !is_stored => {

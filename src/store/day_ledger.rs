@@ -1,6 +1,6 @@
-//! What all runs of the user have spent on a day, in a small database of its own next to that of the runs: also where no
-//! run is kept. A call reserves what it may cost in one transaction before it is made, so that processes at the same time
-//! cannot use the same room twice. A process that is killed leaves its reservations, which count as spent.
+//! The spending of each day, of all runs of the user. It is a small database next to the runs, and is used even if no
+//! run is kept. A call reserves its largest cost in one transaction before it is made, so that parallel processes cannot
+//! reserve the same room. The reservations of a killed process stay, and count as spent.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
-use super::database::is_on_network;
+use super::database::writer::{LockClock, LockWaits};
+use super::database::{StoreError, is_on_network};
 use crate::base::private_file;
 use crate::run::spending::{Amount, DayAccount, DayRefusal, exceeded};
 use crate::scenario::spec::SpendingLimits;
 
-/// How long a transaction waits for those of other processes.
+/// How long a transaction waits for the lock of the database.
 const LOCKED: Duration = Duration::from_secs(5);
 
-/// How long calls wait for the calls in flight while none of them ends: their process may have been killed.
+/// How long calls wait for reserved room while no call ends: the process that reserved it may have been killed.
 const SILENT: Duration = Duration::from_secs(30);
 
 /// `settled` counts the calls that have ended.
@@ -34,11 +35,11 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS day (
 pub struct DayLedger {
     limits: SpendingLimits,
     connection: Mutex<Connection>,
-    /// The number of ended calls when a call first waited for others, and since when it has not changed.
+    /// The number of ended calls that a waiting call has seen, and since when it has not changed.
     waits_since: Mutex<Option<(i64, Instant)>>,
 }
 
-/// What was spent and reserved on a day.
+/// The spent and the reserved amount of a day.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DaySpent {
     pub spent: Amount,
@@ -58,16 +59,20 @@ impl DayLedger {
             let connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(LOCKED)?;
             let mode = if is_on_network(path) { "DELETE" } else { "WAL" };
-            connection.pragma_update(None, "journal_mode", mode)?;
+            // SQLite itself does not wait where two processes turn a new file into one with a WAL.
+            let opening = LockClock::new(&LockWaits::default());
+            let set =
+                || connection.pragma_update(None, "journal_mode", mode).map_err(StoreError::from);
+            opening.wait(set)?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
-            connection.execute_batch(TABLE)?;
+            opening.wait(|| connection.execute_batch(TABLE).map_err(StoreError::from))?;
             Ok(connection)
         };
         let connection = open().map_err(|error: Box<dyn std::error::Error>| error.to_string())?;
         Ok(Self { limits, connection: Mutex::new(connection), waits_since: Mutex::default() })
     }
 
-    /// What was spent and reserved today.
+    /// The spent and the reserved amount of today.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -98,7 +103,7 @@ impl DayLedger {
         Ok(Ok(date))
     }
 
-    /// Whether a call has ended since calls wait, or they do not wait for long.
+    /// Whether a waiting call may still get room: a call has ended lately, or the wait is short.
     fn is_worth_waiting(&self, settled: i64) -> bool {
         let mut waits = self.waits_since.lock().unwrap_or_else(PoisonError::into_inner);
         match *waits {
@@ -118,7 +123,7 @@ impl DayAccount for DayLedger {
 
     fn reserve(&self, amount: Amount) -> Result<String, DayRefusal> {
         let failed = |error: rusqlite::Error| {
-            DayRefusal::Failed(format!("what is spent today cannot be written: {error}"))
+            DayRefusal::Failed(format!("the spending of today cannot be written: {error}"))
         };
         self.try_reserve(amount).map_err(failed).flatten()
     }
@@ -134,7 +139,7 @@ impl DayAccount for DayLedger {
         );
         if let Err(error) = settled {
             // Its reservation stays, and counts as spent.
-            tracing::warn!("what a call has used today is not written: {error}");
+            tracing::warn!("the spending of a call is not written: {error}");
         }
     }
 }
@@ -145,11 +150,10 @@ fn today(connection: &Connection) -> rusqlite::Result<String> {
 }
 
 fn spent_on(connection: &Connection, date: &str) -> rusqlite::Result<DaySpent> {
-    let found = connection.prepare_cached(
+    let mut found = connection.prepare_cached(
         "SELECT tokens, usd, reserved_tokens, reserved_usd, settled FROM day WHERE date = ?1",
     )?;
     let amount = |tokens: i64, usd| Amount { tokens: u64::try_from(tokens).unwrap_or(0), usd };
-    let mut found = found;
     let row = found.query_row([date], |row| {
         Ok(DaySpent {
             spent: amount(row.get(0)?, row.get(1)?),

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// A program that has sent requests.
 #[derive(Debug)]
 pub struct Caller {
-    /// What distinguishes it from the others.
+    /// Its unique key.
     pub key: Arc<str>,
     /// Its name, for lists.
     pub name: String,
     process: Option<Process>,
 }
 
-/// A process: its number, and when it began, since numbers are used again.
+/// A process: its number and its start, because numbers are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Process {
     number: u32,
@@ -23,8 +23,13 @@ struct Process {
 }
 
 impl Caller {
-    /// Whether it may send more: its process has not ended, or a connection of it is open. `own`: how many places know
-    /// it besides its connections.
+    /// Whether its process is known; otherwise only its address is.
+    pub fn is_process(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// Whether its process has not ended; of an address: whether it has an open connection. `own`: the number of
+    /// references besides those of its connections.
     pub fn is_alive(self: &Arc<Self>, own: usize) -> bool {
         match self.process {
             Some(process) => began(process.number) == Some(process.began),
@@ -101,7 +106,7 @@ fn in_table(addr: SocketAddr) -> String {
     format!("{}:{:04X}", words.collect::<String>(), addr.port())
 }
 
-/// When a process began, in the clock's own unit; `None`: it has ended.
+/// The start of a process, in ticks of the kernel; `None`: it has ended.
 fn began(number: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
     // Its name may have spaces and parentheses.

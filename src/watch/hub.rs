@@ -24,10 +24,10 @@ use crate::scenario::patterns::observed::ObservedProgram;
 /// How long a trace whose spans have all ended must be quiet until its run ends.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// The same where a parent was named and not reported: it may be a span of another program.
-const PARENT: Duration = Duration::from_secs(300);
+/// The same where more may come from elsewhere: a parent was named and not reported, or the program is at an address.
+const ELSEWHERE: Duration = Duration::from_secs(300);
 
-/// How often the programs that a listening proxy serves are looked for.
+/// How often the hub checks whether programs of a listening proxy have ended.
 const ALIVE: Duration = Duration::from_secs(1);
 
 /// Most traces with an open run: the one that is silent for the longest time makes room.
@@ -47,7 +47,7 @@ const MAX_SKEW_US: u64 = 24 * 3_600 * 1_000_000;
 
 /// What reaches the hub.
 pub enum HubInput {
-    /// What a program reports, and which one where there are several.
+    /// Reports of a program; with several programs, of this one.
     Messages(Option<Arc<Caller>>, Vec<TraceMessage>),
     Part(PartMessage),
     /// A line of the output of the program.
@@ -56,7 +56,7 @@ pub enum HubInput {
     Warning(String),
     /// Why spans did not come in. It concerns each run that is open.
     Missing(String),
-    /// A request to a model, of a program that is guarded, and of which one where there are several.
+    /// A request of a guarded program to a model; with several programs, of this one.
     Request(Option<Arc<Caller>>, GuardedRequest),
     /// The program has ended, with this exit code. Nothing follows.
     Ended(i32),
@@ -144,7 +144,7 @@ pub struct Hub {
     account: Option<Arc<GuardAccount>>,
     /// The token of the proxy, which programs print with its address.
     token: String,
-    /// When it looks next for programs of a listening proxy that have ended.
+    /// When it checks next whether programs of a listening proxy have ended.
     look_at: Instant,
     start: StartRun,
     traces: HashMap<Arc<str>, TraceRun>,
@@ -463,7 +463,11 @@ impl Hub {
         let now = Instant::now();
         self.look_at = now + ALIVE;
         let is_over = |of: &TraceRun| match &of.caller {
-            Some(caller) => !caller.is_alive(1) && of.last + QUIET <= now,
+            // A client at an address may connect again.
+            Some(caller) => {
+                let silence = if caller.is_process() { QUIET } else { ELSEWHERE };
+                !caller.is_alive(1) && of.last + silence <= now
+            }
             None => of.ends_at().is_some_and(|at| at <= now),
         };
         let traces = self.traces.iter().filter(|(_, of)| is_over(of));
@@ -572,7 +576,7 @@ impl TraceRun {
 
     /// When the run ends if nothing more comes; `None`: a span is open.
     fn ends_at(&self) -> Option<Instant> {
-        let silence = if self.named.is_empty() { QUIET } else { PARENT };
+        let silence = if self.named.is_empty() { QUIET } else { ELSEWHERE };
         (self.has_spans && self.open.is_empty()).then(|| self.last + silence)
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Protocol, SpanMessage, TraceMessage, framework_of, messages, texts};
 use crate::base::refused::Refused;
+use crate::base::to_hex;
 use crate::log::event::MessageRole;
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
 use crate::pattern::observed::ReportedCall;
@@ -51,7 +52,7 @@ fn hex(bytes: &[u8]) -> Arc<str> {
     if bytes.iter().all(|byte| *byte == 0) {
         return Arc::default();
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    to_hex(bytes).into()
 }
 
 /// Adds the messages about a span; returns whether it has ids.

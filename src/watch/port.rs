@@ -1,5 +1,5 @@
-//! What a guarded program needs of the system: its port stays taken after the end of roundtable, so that nobody else can
-//! receive its keys there, and roundtable may open a file for each of its calls.
+//! System resources of a guarded program. Its port stays taken after the end of roundtable, so that no other program
+//! can receive its keys. roundtable may open a file for each of its calls.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,14 +9,14 @@ use tokio::net::{TcpListener, TcpSocket};
 /// Connections that wait to be accepted.
 const WAITING: u32 = 1_024;
 
-/// A socket at the port of the proxy that does not listen. Programs that are started meanwhile inherit it: after the end
-/// of roundtable their calls are refused, and no other user can listen there.
+/// A socket at the port of the proxy that does not listen. The programs that are started while it lives inherit it:
+/// after the end of roundtable their calls are refused, and no other user can listen there.
 #[derive(Debug)]
 pub struct HeldPort {
     _socket: Option<TcpSocket>,
 }
 
-/// Listens at an address that the programs which are started while the second value lives keep taken.
+/// Listens at an address, and holds its port for the programs that are started.
 ///
 /// # Errors
 /// The port is not free.
@@ -56,7 +56,7 @@ pub struct FileLimit {
     before: rustix::process::Rlimit,
 }
 
-/// Raises the limit of open files of this process as far as it may; each call takes two.
+/// Raises the limit of open files of this process to its maximum. Each call needs two files.
 pub fn raise_open_files() -> FileLimit {
     #[cfg(target_os = "linux")]
     {
@@ -73,7 +73,7 @@ pub fn raise_open_files() -> FileLimit {
 }
 
 impl FileLimit {
-    /// Gives a program that was started meanwhile the limit from before.
+    /// Sets the earlier limit for a program that has inherited the raised one.
     pub fn restore_in(&self, pid: Option<u32>) {
         #[cfg(target_os = "linux")]
         {

@@ -20,7 +20,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, OnceCell, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 
@@ -159,6 +159,24 @@ impl ConnectionSlot {
     }
 }
 
+/// A connection of a program.
+struct Connection {
+    slot: ConnectionSlot,
+    remote: SocketAddr,
+    own: SocketAddr,
+    /// The program, once a request has shown the token.
+    caller: OnceCell<Option<Arc<Caller>>>,
+}
+
+impl Connection {
+    /// The program at the other end, where a proxy serves several.
+    async fn caller(&self, proxy: Option<&ModelProxy>) -> Option<&Arc<Caller>> {
+        let proxy = proxy?;
+        let find = || proxy.caller(self.remote, self.own);
+        self.caller.get_or_init(find).await.as_ref()
+    }
+}
+
 /// How a connection over HTTP/2 begins, as of gRPC.
 const HTTP2: &[u8] = b"PRI * HTTP/2";
 
@@ -179,13 +197,11 @@ async fn serve_connection(
         return;
     }
     let head = if receiver.proxy.is_some() { IDLE } else { HEAD };
-    let caller = match (&receiver.proxy, stream.local_addr()) {
-        (Some(proxy), Ok(own)) => proxy.caller(remote, own).await,
-        _ => None,
-    };
+    let Ok(own) = stream.local_addr() else { return };
+    let connection = Arc::new(Connection { slot, remote, own, caller: OnceCell::new() });
     let service = service_fn(move |request| {
-        let (receiver, slot, caller) = (Arc::clone(&receiver), slot.clone(), caller.clone());
-        async move { Ok::<_, Infallible>(receiver.answer(request, &slot, caller.as_ref()).await) }
+        let (receiver, connection) = (Arc::clone(&receiver), Arc::clone(&connection));
+        async move { Ok::<_, Infallible>(receiver.answer(request, &connection).await) }
     });
     let mut server = hyper::server::conn::http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(64 << 10);
@@ -232,12 +248,7 @@ impl Receiver {
         let _ = self.hub.send(HubInput::Missing(why)).await;
     }
 
-    async fn answer(
-        &self,
-        request: Request<Incoming>,
-        slot: &ConnectionSlot,
-        caller: Option<&Arc<Caller>>,
-    ) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, connection: &Connection) -> Answer {
         let header = |name: &str| request.headers().get(name).and_then(|it| it.to_str().ok());
         let is_local = self.address.is_local();
         let mut hosts = request.headers().get_all(HOST).iter();
@@ -256,7 +267,7 @@ impl Receiver {
         let is_preflight = *request.method() == Method::OPTIONS && is_page;
         let mut answer = match is_preflight {
             true => with_type(StatusCode::NO_CONTENT, "text/plain", Bytes::new()),
-            false => self.answer_program(request, slot, caller).await,
+            false => self.answer_program(request, connection).await,
         };
         for (name, value) in [
             (ACCESS_CONTROL_ALLOW_ORIGIN, origin.as_deref()),
@@ -270,18 +281,14 @@ impl Receiver {
         answer
     }
 
-    async fn answer_program(
-        &self,
-        request: Request<Incoming>,
-        slot: &ConnectionSlot,
-        caller: Option<&Arc<Caller>>,
-    ) -> Answer {
+    async fn answer_program(&self, request: Request<Incoming>, connection: &Connection) -> Answer {
         let header = |name: &str| request.headers().get(name).and_then(|it| it.to_str().ok());
         let is_local = self.address.is_local();
         if let Some((proxy, upstream, rest)) = self.upstream_of(request.uri()) {
-            if !slot.take() {
+            if !connection.slot.take() {
                 return refused(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open");
             }
+            let caller = connection.caller(Some(proxy)).await;
             let rest = rest.to_owned();
             return proxy.forward(upstream, &rest, caller, request).await;
         }
@@ -304,24 +311,26 @@ impl Receiver {
             .await;
             return refused(StatusCode::FORBIDDEN, "wrong token");
         }
-        if !slot.take() {
+        if !connection.slot.take() {
             let why = format!("too many connections: {MAX_CONNECTIONS} are open");
             self.warn_once(format!("a request was refused: {why}")).await;
             return refused(StatusCode::SERVICE_UNAVAILABLE, &why);
         }
         match (request.method().clone(), &*path) {
             (Method::GET, "/info") => json(StatusCode::OK, &langsmith::info(MAX_BODY).to_string()),
-            (Method::POST | Method::PATCH, _) => match self.receive(&path, caller, request).await {
-                Ok(answer) => answer,
-                Err((status, why)) => {
-                    // What is sent there is dropped anyway.
-                    if path != "/v1/metrics" {
-                        let why = visible_within(&why, MAX_WHY);
-                        self.missing(format!("a request was not read: {why}")).await;
+            (Method::POST | Method::PATCH, _) => {
+                match self.receive(&path, connection, request).await {
+                    Ok(answer) => answer,
+                    Err((status, why)) => {
+                        // What is sent there is dropped anyway.
+                        if path != "/v1/metrics" {
+                            let why = visible_within(&why, MAX_WHY);
+                            self.missing(format!("a request was not read: {why}")).await;
+                        }
+                        refused(status, &why)
                     }
-                    refused(status, &why)
                 }
-            },
+            }
             _ => self.unknown(&path).await,
         }
     }
@@ -358,7 +367,7 @@ impl Receiver {
     async fn receive(
         &self,
         path: &str,
-        caller: Option<&Arc<Caller>>,
+        connection: &Connection,
         request: Request<Incoming>,
     ) -> Result<Answer, (StatusCode, String)> {
         let header = |name| {
@@ -388,6 +397,7 @@ impl Receiver {
             return Ok(self.unknown(path).await);
         };
         let is_otlp = format.is_otlp();
+        let token = self.address.token.clone();
         let reading = Arc::clone(&self.reading).acquire_owned().await.map_err(closed)?;
         // Held until its messages are passed on: a patch comes after its post.
         let mut open_runs = match format.is_langsmith() {
@@ -396,7 +406,7 @@ impl Receiver {
         };
         // It may take seconds, in which other requests are answered.
         let read = spawn_blocking(move || {
-            let body = decoded(body, &encoding)?;
+            let body = without_token(decoded(body, &encoding)?, token.as_bytes());
             let read = format.read(body, &content_type, open_runs.as_deref_mut());
             drop(reading);
             let read = read.map_err(|why| (StatusCode::BAD_REQUEST, format!("{why:#}")))?;
@@ -414,7 +424,8 @@ impl Receiver {
             let _ = self.hub.send(HubInput::Part(part)).await;
         }
         if !read.messages.is_empty() {
-            let _ = self.hub.send(HubInput::Messages(caller.cloned(), read.messages)).await;
+            let caller = connection.caller(self.proxy.as_ref()).await.cloned();
+            let _ = self.hub.send(HubInput::Messages(caller, read.messages)).await;
         }
         Ok(match (is_otlp, is_json) {
             (true, true) => json(StatusCode::OK, "{}"),
@@ -510,6 +521,17 @@ impl BodyFormat {
         };
         Ok(ReadBody { messages: messages?, ..ReadBody::default() })
     }
+}
+
+/// The body with stars in place of the token, which is in the addresses that programs report. Its length stays: it may be
+/// in protobuf.
+fn without_token(body: Bytes, token: &[u8]) -> Bytes {
+    let mut hidden = None::<Vec<u8>>;
+    for (at, _) in body.windows(token.len()).enumerate().filter(|(_, text)| *text == token) {
+        let hidden = hidden.get_or_insert_with(|| body.to_vec());
+        hidden.get_mut(at..at + token.len()).into_iter().for_each(|text| text.fill(b'*'));
+    }
+    hidden.map_or(body, Bytes::from)
 }
 
 /// The body without its compression.

@@ -100,7 +100,7 @@ class Vendor(BaseHTTPRequestHandler):
 def send(case, variable=None, path=None, body=None, headers=None):
     row = TABLE.get(case, (None, None, None))
     base = urlsplit(os.environ[variable or row[0]])
-    path, body = path or row[1], row[2] if body is None else body
+    path, body = row[1] if path is None else path, row[2] if body is None else body
     connection = http.client.HTTPConnection(base.hostname, base.port, timeout=30)
     raw = None if body is None else json.dumps(body, ensure_ascii=False).encode()
     sent = {"authorization": "Bearer sk-canary-header-1", "x-case": case, "content-type": "application/json", **(headers or {})}

@@ -9,11 +9,11 @@ ZSTD = "KLUv/SCdtQMAgkgaG4ClbQMLDdknsm3e32I3sYjBXMDLoIIONEbYCK0RqagxrRoMd05MtIte
 ESCAPES = "\u001b]0;title\u0007\u001b[2J\u202e\u0000"
 
 def whole(body, *headers, status="200 OK", kind="application/json"):
-    lines = [f"HTTP/1.1 {status}", f"content-type: {kind}", f"content-length: {len(body)}", *headers]
+    lines = [f"HTTP/1.1 {status}", f"content-type: {kind}", f"content-length: {len(body)}", "connection: close", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 def chunked(*parts, kind="text/event-stream", ends=True):
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n".encode()
     return head + b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + (b"0\r\n\r\n" if ends else b"")
 
 def chat(text="fine", **more):

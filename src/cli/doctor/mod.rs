@@ -122,7 +122,7 @@ async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec
     findings
 }
 
-/// What was spent today of the limits of a day.
+/// The spending of today, if a day has limits.
 fn day_limits() -> Vec<Finding> {
     let limits = user_config().day;
     if limits.is_none() {
@@ -132,7 +132,11 @@ fn day_limits() -> Vec<Finding> {
     let all = match today {
         Ok(today) => today.spent.and(today.reserved),
         Err(why) => {
-            return vec![Finding::bad("limits of a day", why, "without it no live call is made")];
+            return vec![Finding::bad(
+                "limits of a day",
+                why,
+                "no live call is made: check the folder of the state",
+            )];
         }
     };
     let cost = limits

@@ -171,8 +171,8 @@ impl Shape {
         })
     }
 
-    /// Adds the next turn. `caller`: the turn whose tool called this one. `handed`: `None` without a handoff; inside, the
-    /// turn that handed over, if it is known.
+    /// Adds the next turn. `caller`: the turn whose tool called this one. `handed`: set after a handoff, with the turn that
+    /// handed over, if it is known.
     fn add(
         &mut self,
         span: &ObservedSpan,

@@ -261,11 +261,8 @@ where
                 .await
                 .map_err(|halt| self.halt(halt))
         };
-        if self.guard.faults().is_empty() {
-            return run.await;
-        }
-        let draw = self.agent_call_scope.random_bits(number, "fault");
-        let injected = self.guard.faults_of(draw);
+        let draw = || self.agent_call_scope.random_bits(number, "fault");
+        let Some((injected, draw)) = self.guard.faults_of(draw) else { return run.await };
         attempt::with_faults(self.agent_call_scope.bus().clock(), &injected, draw, run).await
     }
 }

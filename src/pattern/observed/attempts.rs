@@ -55,7 +55,7 @@ pub(super) async fn make_attempt(
 async fn attempt_unread(account: &GuardAccount, request: GuardedRequest) -> AttemptEnd {
     if account.limits.refuses_unread && account.counts() && !request.about.is_free {
         let why = "what this request costs cannot be counted, so it is refused under a limit (--unread pass sends it)";
-        let _ = request.decided.send(Decision::Refuse(RequestRefusal::final_one(402, why)));
+        let _ = request.decided.send(Decision::Refuse(RequestRefusal::without_retry(402, why)));
         return AttemptEnd::Unread { status: 402, bytes: 0 };
     }
     let (ended, end) = oneshot::channel();
@@ -89,9 +89,10 @@ async fn attempt_call(
     let _branch = cx.control.branch();
     pause_where_wanted(cx, begun, &about);
     let held = async {
-        match pass_or_ask(cx, begun, (tool, call), &for_people).await {
+        match pass_or_ask(cx, begun, (tool, call), (&for_people, about.has_reply)).await {
             HeldCall::Sent(body) => match &begun.reached {
                 Some(reached) => {
+                    let reached = (reached, about.has_reply);
                     ask_at_limit(cx, begun, (tool, call), (&for_people, body), reached).await
                 }
                 None => HeldCall::Sent(body),
@@ -110,7 +111,7 @@ async fn attempt_call(
         HeldCall::Sent(body) => body,
         HeldCall::Answered(made) => return answer(cx, (call, number), made, decided),
         HeldCall::Refused(reason, why) => {
-            let _ = decided.send(Decision::Refuse(RequestRefusal::final_one(402, &why)));
+            let _ = decided.send(Decision::Refuse(RequestRefusal::without_retry(402, &why)));
             let denied = || StopReason::ApprovalDenied(guard.name().clone());
             return refuse(reason.unwrap_or_else(denied), None);
         }
@@ -121,10 +122,10 @@ async fn attempt_call(
         reserved = reserve(cx, begun, call, &about) => reserved,
         () = decided.closed() => return not_sent(cx, call, number),
     };
-    let reserved = match reserved {
+    let mut reserved = match reserved {
         Ok(reserved) => reserved,
         Err((reason, text)) => {
-            let _ = decided.send(Decision::Refuse(RequestRefusal::final_one(402, &text)));
+            let _ = decided.send(Decision::Refuse(RequestRefusal::without_retry(402, &text)));
             return refuse(reason, None);
         }
     };
@@ -142,12 +143,11 @@ async fn attempt_call(
         Ok(permit) => permit,
         Err(refusal) => {
             let retry_after = refusal.retry_in();
-            let status = match refusal {
-                GuardRefusal::RateReached { .. } => 429,
-                _ => 503,
-            };
-            let why = RequestRefusal::final_one(status, &refusal_text(guard.name(), refusal));
-            let _ = decided.send(Decision::Refuse(RequestRefusal { retry_after, ..why }));
+            let may_retry = matches!(refusal, GuardRefusal::RateReached { .. });
+            let status = if may_retry { 429 } else { 503 };
+            let why = RequestRefusal::without_retry(status, &refusal_text(guard.name(), refusal));
+            let why = RequestRefusal { retry_after, may_retry, ..why };
+            let _ = decided.send(Decision::Refuse(why));
             return refuse(refusal.stop_reason(guard.name()), retry_after);
         }
     };
@@ -160,10 +160,11 @@ async fn attempt_call(
     });
     cx.count_in_flight(true);
     let open = OpenAttempt { cx, span: attempt, is_open: true };
-    let draw = random_u64(cx.seed, &format!("guard {}", call.0), number, "fault");
-    let faults = guard.faults_of(draw);
-    let ended = match before_sending(&faults, draw, &mut decided).await {
+    let draw = || random_u64(cx.seed, &format!("guard {}", call.0), number, "fault");
+    let (faults, draw) = guard.faults_of(draw).unwrap_or_default();
+    let ended = match before_sending(&faults, draw, about.has_reply, &mut decided).await {
         BeforeSending::Sent(fault) => {
+            reserved.sent();
             let (ended, end) = oneshot::channel();
             let live = Some(cx.bus().live(attempt));
             let _ = decided.send(Decision::Send(AttemptReporter { live, body, fault, ended }));
@@ -188,8 +189,8 @@ async fn attempt_call(
         }
         BeforeSending::Failed(failed) => {
             let status = failed.status.unwrap_or(503);
-            // How the client copes is what the fault shows.
-            let why = RequestRefusal::final_one(status, &failed.text);
+            // A fault tests the retries of the client.
+            let why = RequestRefusal::without_retry(status, &failed.text);
             let retry_after = (status == 429).then_some(INJECTED_RETRY_AFTER);
             let refusal = RequestRefusal { may_retry: true, retry_after, ..why };
             let _ = decided.send(Decision::Refuse(refusal));
@@ -256,13 +257,13 @@ fn pause_where_wanted(cx: &RunContext, begun: &BegunAttempt, about: &RequestAbou
     }
 }
 
-/// What happens to a call that was held, or that has reached a limit.
+/// The decision about a call that was held, or that has reached a limit.
 enum HeldCall {
     /// It is sent, perhaps with another body.
     Sent(Option<Arc<Value>>),
     /// A person answers in place of the model.
     Answered(MadeReply),
-    /// With the reason, if it is another one than the operator's.
+    /// With the reason; `None`: a person has refused it.
     Refused(Option<StopReason>, Arc<str>),
     /// The run has ended, or the client has gone.
     Gone,
@@ -278,7 +279,7 @@ async fn pass_or_ask(
     cx: &RunContext,
     begun: &BegunAttempt,
     of: (&GuardedTool, SpanId),
-    body: &BodyForPeople,
+    (body, has_reply): (&BodyForPeople, bool),
 ) -> HeldCall {
     let boundary = Boundary::Call(begun.nth);
     let mut passed = pin!(cx.control.pass(&boundary));
@@ -295,7 +296,7 @@ async fn pass_or_ask(
         tokio::select! {
             biased;
             passed = &mut passed => return sent(passed),
-            held = ask(cx, of, &shown, &why) => held,
+            held = ask(cx, of, (&shown, has_reply), &why) => held,
         }
     };
     if let HeldCall::Sent(changed) = held {
@@ -311,19 +312,44 @@ async fn ask_at_limit(
     begun: &BegunAttempt,
     of: (&GuardedTool, SpanId),
     (for_people, body): (&BodyForPeople, Option<Arc<Value>>),
-    reached: &ReachedLimit,
+    (reached, has_reply): (&ReachedLimit, bool),
 ) -> HeldCall {
-    let asks = begun.account.limits.on_limit == OnLimit::Ask && cx.questions().are_for_people();
-    let shown = body.clone().or_else(|| for_people().map(Arc::new));
-    let (Some((key, by)), Some(shown), true) = (&reached.extends, shown, asks) else {
-        return HeldCall::Refused(Some(reached.reason.clone()), reached.text.as_str().into());
+    let account = &begun.account;
+    let mut reached = reached.clone();
+    let refused =
+        |reached: ReachedLimit| HeldCall::Refused(Some(reached.reason), reached.text.into());
+    if account.limits.on_limit != OnLimit::Ask || !cx.questions().are_for_people() {
+        return refused(reached);
+    }
+    let Some(mut shown) = body.clone().or_else(|| for_people().map(Arc::new)) else {
+        return refused(reached);
     };
-    match ask(cx, of, &shown, &reached.text).await {
-        HeldCall::Sent(changed) => {
-            begun.account.extend(key, *by);
-            HeldCall::Sent(changed.or(body))
+    let mut body = body;
+    let _turn = {
+        // Another call may ask, and lead to an extension.
+        let _waits = cx.control.mark_waiting();
+        account.spending.asking.lock().await
+    };
+    loop {
+        if !account.is_reached(&reached) {
+            match account.count_call() {
+                None => return HeldCall::Sent(body),
+                Some(next) => reached = next,
+            }
         }
-        held => held,
+        if !reached.can_be_extended() {
+            return refused(reached);
+        }
+        match ask(cx, of, (&shown, has_reply), &reached.text).await {
+            HeldCall::Sent(changed) => {
+                account.extend(&reached);
+                if let Some(changed) = changed {
+                    shown = Arc::clone(&changed);
+                    body = Some(changed);
+                }
+            }
+            held => return held,
+        }
     }
 }
 
@@ -331,7 +357,7 @@ async fn ask_at_limit(
 async fn ask(
     cx: &RunContext,
     (tool, call): (&GuardedTool, SpanId),
-    shown: &Arc<Value>,
+    (shown, has_reply): (&Arc<Value>, bool),
     why: &str,
 ) -> HeldCall {
     // Any field of the request may be changed.
@@ -340,7 +366,10 @@ async fn ask(
         fields.map(|(name, _)| (name.clone(), json!({}))).collect();
     let about = "a reply in place of the model's: nothing is sent to it";
     let reply = json!({ "type": "string", "description": about });
-    let takes_reply = fields.insert(REPLY_FIELD.to_owned(), reply).is_none();
+    let takes_reply = has_reply && !fields.contains_key(REPLY_FIELD);
+    if takes_reply {
+        fields.insert(REPLY_FIELD.to_owned(), reply);
+    }
     let subject = Subject::ToolCall {
         tool: tool.guard.name().clone(),
         args: Arc::clone(shown),
@@ -414,16 +443,12 @@ async fn reserve<'c>(
     let (account, price) = (&begun.account, begun.price);
     let mut asking = None;
     loop {
-        let (reason, reached) =
-            match timeout(RESERVED, account.spending.reserve(about.estimate, price)).await {
-                Ok(Ok(reserved)) => return Ok(reserved),
-                Ok(Err(NotReserved::Reached(reason, reached))) => (reason, reached),
-                Ok(Err(NotReserved::Failed(why))) => return Err((StopReason::MaxCostBudget, why)),
-                Err(_) => {
-                    let text = "other calls have reserved what is left of the limit".to_owned();
-                    return Err((StopReason::MaxTokensBudget, text));
-                }
-            };
+        let reserved = account.spending.reserve(about.estimate, price, Some(RESERVED)).await;
+        let reached = match reserved {
+            Ok(reserved) => return Ok(reserved),
+            Err(NotReserved::Reached(reached)) => reached,
+            Err(NotReserved::Failed(why)) => return Err((StopReason::MaxCostBudget, why)),
+        };
         let asks = account.limits.on_limit == OnLimit::Ask && !reached.is_of_day();
         if asks && cx.questions().are_for_people() {
             if asking.is_none() {
@@ -438,22 +463,19 @@ async fn reserve<'c>(
         }
         cx.publish(call, EventKind::BudgetReached(reached));
         let option = match reached {
-            _ if reached.is_of_day() => "it to make more calls today",
+            _ if reached.is_of_day() => "it and start again",
             BudgetReached::Tokens { .. } => "--max-total-tokens",
             BudgetReached::Cost { .. } => "--max-cost-usd",
         };
-        return Err((reason, format!("{} Raise {option}.", reached.sentence())));
+        return Err((reached.reason(), format!("{} Raise {option}.", reached.sentence())));
     }
 }
 
-/// The client has gone before its request was sent.
+/// The client has gone before its request was sent. Its retry is the next attempt of the same call.
 fn not_sent(cx: &RunContext, call: SpanId, attempt: u32) -> AttemptEnd {
     let reason = StopReason::Cancelled;
-    cx.publish(
-        call,
-        EventKind::AttemptRefused { attempt, reason: reason.clone(), retry_in_ms: None },
-    );
-    AttemptEnd::Refused(reason)
+    cx.publish(call, EventKind::AttemptRefused { attempt, reason, retry_in_ms: None });
+    AttemptEnd::Failed(gone())
 }
 
 fn refusal_text(tool: &ToolName, refusal: GuardRefusal) -> String {
@@ -468,7 +490,7 @@ fn refusal_text(tool: &ToolName, refusal: GuardRefusal) -> String {
     }
 }
 
-/// What faults make of a request.
+/// The effect of the faults that come before a request is sent.
 enum BeforeSending {
     /// It is sent; its response may have a fault.
     Sent(Option<FaultKind>),
@@ -481,6 +503,7 @@ enum BeforeSending {
 async fn before_sending(
     faults: &[InjectedFault],
     draw: u64,
+    has_reply: bool,
     decided: &mut oneshot::Sender<Decision>,
 ) -> BeforeSending {
     let mut before = BeforeSending::Sent(None);
@@ -504,14 +527,14 @@ async fn before_sending(
             InjectedFault::Malformed | InjectedFault::Reset => {
                 before = BeforeSending::Sent(Some(fault.kind()));
             }
-            InjectedFault::Empty => {
+            InjectedFault::Empty if has_reply => {
                 before = BeforeSending::Made(MadeReply { text: "".into(), is_refusal: false });
             }
-            InjectedFault::Refusal => {
+            InjectedFault::Refusal if has_reply => {
                 let text = "I can't help with that. (injected)".into();
                 before = BeforeSending::Made(MadeReply { text, is_refusal: true });
             }
-            InjectedFault::Errors { .. } => {}
+            InjectedFault::Errors { .. } | InjectedFault::Empty | InjectedFault::Refusal => {}
         }
     }
     before

@@ -57,7 +57,7 @@ pub struct RequestAbout {
     pub call: ReportedCall,
     /// What it is, such as `GET /v1/models`, if it is no call of a model.
     pub unread: Option<Arc<str>>,
-    /// SHA-256 of where it goes and of its body, as it was sent.
+    /// SHA-256 of its variable, its path and its body, as it was sent.
     pub digest: [u8; 32],
     /// How many times the client has tried before, as it says.
     pub retry: Option<u32>,
@@ -65,6 +65,8 @@ pub struct RequestAbout {
     pub estimate: Usage,
     /// Whether it costs nothing, though it is not read.
     pub is_free: bool,
+    /// Whether its response has the reply of a model: not with embeddings.
+    pub has_reply: bool,
 }
 
 /// What happens to a request.
@@ -77,7 +79,7 @@ pub enum Decision {
     Refuse(RequestRefusal),
 }
 
-/// A reply that no model has made.
+/// A reply of a person or of a fault, in place of a model's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeReply {
     pub text: Arc<str>,
@@ -98,8 +100,8 @@ pub struct RequestRefusal {
 }
 
 impl RequestRefusal {
-    /// A refusal that a retry does not change.
-    pub fn final_one(status: u16, why: &str) -> Self {
+    /// A refusal that the client must not retry.
+    pub fn without_retry(status: u16, why: &str) -> Self {
         let text = format!("roundtable: {why}");
         Self { status, text, retry_after: None, may_retry: false }
     }
@@ -225,8 +227,9 @@ const MAX_ALONE: usize = 1_000;
 const APART_US: u64 = 100_000;
 
 impl GuardedCalls {
-    /// The call that a request retries. If the client says that it retries, the last attempt can still be in flight here.
-    fn retried_by(&mut self, about: &RequestAbout) -> Option<&mut GuardedCall> {
+    /// The place of the call that a request retries. If the client says that it retries, the last attempt can still be in
+    /// flight here.
+    fn retried_by(&self, about: &RequestAbout) -> Option<usize> {
         let same = |call: &GuardedCall| call.digest == about.digest && call.call.is_some();
         let mut calls = self.open.iter();
         let is_in_flight = calls.any(|call| same(call) && call.in_flight > 0);
@@ -237,8 +240,7 @@ impl GuardedCalls {
         let has_failed = |call: &GuardedCall| same(call) && call.failed.is_some();
         let failed = self.open.iter().rposition(has_failed);
         let last = || self.open.iter().rposition(same).filter(|_| about.retry.unwrap_or(0) > 0);
-        let at = failed.or_else(last)?;
-        self.open.get_mut(at)
+        failed.or_else(last)
     }
 
     /// When the next failed call ends because its client has not retried.
@@ -259,11 +261,12 @@ impl ObservedRun<'_> {
         let name = tool.as_ref().map(|tool| tool.guard.name().clone());
         let price = (self.price_of)(&about.model);
         let account = Arc::clone(&self.account);
-        let is_retry = self.guarded.retried_by(about).is_some();
-        let nth = tool.as_ref().map_or(0, |_| account.next_call());
-        let reached =
-            tool.as_ref().and_then(|_| account.reached(self.cx, (nth, !is_retry), about, price));
-        if let Some(known) = self.guarded.retried_by(about)
+        let retried = self.guarded.retried_by(about);
+        self.attempts += u64::from(tool.is_some());
+        let nth = self.attempts;
+        let sent = retried.is_none().then_some(&mut self.sent);
+        let reached = tool.as_ref().and_then(|_| account.reached(self.cx, sent, about, price));
+        if let Some(known) = retried.and_then(|at| self.guarded.open.get_mut(at))
             && let Some(call) = known.call
         {
             known.attempts += 1;
@@ -424,7 +427,7 @@ impl ObservedRun<'_> {
         known.in_flight = known.in_flight.saturating_sub(1);
         match how {
             // The client retries already.
-            AttemptEnd::Failed(_) if known.in_flight > 0 => {}
+            AttemptEnd::Failed(_) | AttemptEnd::Refused(_) if known.in_flight > 0 => {}
             AttemptEnd::Failed(failed) if known.call.is_some() && may_be_retried(&failed) => {
                 known.failed = Some((Instant::now(), failed));
             }

@@ -1,7 +1,6 @@
-//! What guarded programs may use, and what they have used: of one program, or of all that a listening proxy serves.
+//! The limits of guarded programs and what they have used: of one program, or of all programs of a listening proxy.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
@@ -20,20 +19,18 @@ use crate::words::format::count_noun;
 pub struct GuardAccount {
     pub limits: GuardLimits,
     pub spending: Spending,
-    /// Whether several programs share it, so that the time of none of them counts.
+    /// Whether several programs share it. Then max_seconds counts from the start of the proxy.
     pub is_shared: bool,
     since: Instant,
-    /// The attempts so far.
-    calls: AtomicU64,
-    /// How often each request was sent that is no attempt of an earlier call.
-    requests: Mutex<HashMap<[u8; 32], u64>>,
-    /// By how much people have extended limits.
+    /// The attempts that were not refused.
+    calls: Mutex<u64>,
+    /// The sizes by which people have extended limits.
     extended: Mutex<BTreeMap<LimitKey, u64>>,
     /// The guards of the models.
     models: Mutex<BTreeMap<ToolName, Arc<GuardedTool>>>,
 }
 
-/// What a person may extend.
+/// A limit that a person can extend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LimitKey {
     Calls,
@@ -45,12 +42,38 @@ pub(super) enum LimitKey {
 }
 
 /// A limit that a call has reached.
+#[derive(Clone, Debug)]
 pub(super) struct ReachedLimit {
     pub(super) reason: StopReason,
     /// One sentence for it.
     pub(super) text: String,
-    /// What a person may extend, and by how much; `None`: nothing helps.
-    pub(super) extends: Option<(LimitKey, u64)>,
+    /// `None`: it cannot be extended.
+    key: Option<LimitKey>,
+    /// The size of the limit, and how much of it is used.
+    size: u64,
+    used: u64,
+}
+
+impl ReachedLimit {
+    pub(super) fn can_be_extended(&self) -> bool {
+        self.key.is_some()
+    }
+}
+
+/// The requests of one program, to find those that it repeats.
+#[derive(Default)]
+pub(super) struct SentRequests(HashMap<[u8; 32], u64>);
+
+impl SentRequests {
+    /// How often this request was sent before.
+    fn count(&mut self, digest: [u8; 32]) -> u64 {
+        if self.0.len() >= MAX_REQUESTS {
+            self.0.clear();
+        }
+        let sent = self.0.entry(digest).or_default();
+        *sent += 1;
+        *sent - 1
+    }
 }
 
 /// Most requests that are counted to find a loop.
@@ -69,8 +92,7 @@ impl GuardAccount {
             spending,
             is_shared,
             since: Instant::now(),
-            calls: AtomicU64::new(0),
-            requests: Mutex::default(),
+            calls: Mutex::default(),
             extended: Mutex::default(),
             models: Mutex::default(),
         }
@@ -81,17 +103,45 @@ impl GuardAccount {
         self.spending.is_limited() || self.limits.max_calls.is_some()
     }
 
-    /// The number of the next attempt.
-    pub(super) fn next_call(&self) -> u64 {
-        self.calls.fetch_add(1, Ordering::Relaxed) + 1
+    /// Extends a limit by its own size, so often that the call fits.
+    pub(super) fn extend(&self, reached: &ReachedLimit) {
+        let Some(key) = &reached.key else { return };
+        let used = if *key == LimitKey::Calls { *lock(&self.calls) } else { reached.used };
+        let mut extended = lock(&self.extended);
+        let by = extended.entry(key.clone()).or_default();
+        let missing = (used + 1).saturating_sub(reached.size + *by);
+        *by += missing.div_ceil(reached.size).max(1) * reached.size;
     }
 
-    /// A person lets calls pass beyond a limit.
-    pub(super) fn extend(&self, key: &LimitKey, by: u64) {
-        *lock(&self.extended).entry(key.clone()).or_default() += by;
+    /// The size of a limit, with its extensions.
+    fn limit(&self, key: &LimitKey, size: u64) -> u64 {
+        size + lock(&self.extended).get(key).copied().unwrap_or(0)
     }
 
-    /// The guard of a model; `make` makes the first one of this name.
+    /// Whether a limit that a call had reached is still reached. Another call may have led to an extension.
+    pub(super) fn is_reached(&self, reached: &ReachedLimit) -> bool {
+        reached.key.as_ref().is_none_or(|key| match key {
+            LimitKey::Calls => *lock(&self.calls) >= self.limit(key, reached.size),
+            _ => reached.used >= self.limit(key, reached.size),
+        })
+    }
+
+    /// Counts an attempt, unless the limit of calls is reached.
+    pub(super) fn count_call(&self) -> Option<ReachedLimit> {
+        let mut calls = lock(&self.calls);
+        if let Some(size) = self.limits.max_calls
+            && *calls >= self.limit(&LimitKey::Calls, size)
+        {
+            let text =
+                format!("the limit of {} is reached: raise --max-calls", count_noun(size, "call"));
+            let (reason, key, used) = (StopReason::MaxCalls, Some(LimitKey::Calls), *calls);
+            return Some(ReachedLimit { reason, text, key, size, used });
+        }
+        *calls += 1;
+        None
+    }
+
+    /// The guard of a model. `make` is called if there is none.
     pub(super) fn model(
         &self,
         name: &ToolName,
@@ -100,11 +150,12 @@ impl GuardAccount {
         Arc::clone(lock(&self.models).entry(name.clone()).or_insert_with(make))
     }
 
-    /// The limit of calls, time or repeats that an attempt has reached. `nth`: its number; `is_new`: it is no retry.
+    /// The limit of time, repeats or calls that an attempt has reached; else the attempt is counted. `sent`: the requests
+    /// of the program; `None` for a retry.
     pub(super) fn reached(
         &self,
         cx: &RunContext,
-        (nth, is_new): (u64, bool),
+        sent: Option<&mut SentRequests>,
         about: &RequestAbout,
         price: Option<Price>,
     ) -> Option<ReachedLimit> {
@@ -114,57 +165,41 @@ impl GuardAccount {
                 "the price of {provider}/{model} is not known, so {limit} cannot hold: add it to [prices] of the \
                  configuration"
             );
-            return Some(ReachedLimit { reason: StopReason::MaxCostBudget, text, extends: None });
+            let reason = StopReason::MaxCostBudget;
+            return Some(ReachedLimit { reason, text, key: None, size: 0, used: 0 });
         }
-        let with_extension =
-            |most: u64, key: &LimitKey| most + lock(&self.extended).get(key).copied().unwrap_or(0);
-        if let Some(most) = self.limits.max_calls
-            && nth > with_extension(most, &LimitKey::Calls)
-        {
-            let text =
-                format!("the limit of {} is reached: raise --max-calls", count_noun(most, "call"));
-            let extends = Some((LimitKey::Calls, most));
-            return Some(ReachedLimit { reason: StopReason::MaxCalls, text, extends });
-        }
-        if let Some(most) = self.limits.max_time.map(|most| most.as_secs()) {
-            let used = if self.is_shared { self.since.elapsed() } else { cx.control.active() };
-            if used.as_secs_f64() > with_extension(most, &LimitKey::Seconds) as f64 {
-                let text = format!("the limit of {most} s is reached: raise --max-seconds");
-                let extends = Some((LimitKey::Seconds, most.max(1)));
-                return Some(ReachedLimit { reason: StopReason::MaxSeconds, text, extends });
-            }
-        }
-        let most = self.limits.repeats.filter(|_| is_new)?;
-        let (key, count, what) = self.repeated(about, most)?;
-        if count < with_extension(most, &key) {
-            return None;
-        }
-        let text = format!("{what}: the limit of repeats in the rules is {most}");
-        let extends = Some((key, most));
-        Some(ReachedLimit { reason: StopReason::RepeatsReached, text, extends })
+        let of_time = || self.reached_time(cx);
+        let repeated = sent.and_then(|sent| self.repeated(sent, about));
+        of_time().or(repeated).or_else(|| self.count_call())
     }
 
-    /// What is repeated at least so often: the same request, or the same call of a tool with the same result.
-    fn repeated(&self, about: &RequestAbout, most: u64) -> Option<(LimitKey, u64, String)> {
-        let sent = {
-            let mut requests = lock(&self.requests);
-            if requests.len() >= MAX_REQUESTS {
-                requests.clear();
-            }
-            let sent = requests.entry(about.digest).or_default();
-            *sent += 1;
-            *sent
+    fn reached_time(&self, cx: &RunContext) -> Option<ReachedLimit> {
+        let size = self.limits.max_time?.as_secs().max(1);
+        let active = if self.is_shared { self.since.elapsed() } else { cx.control.active() };
+        let used = active.as_secs();
+        let key = LimitKey::Seconds;
+        let text = format!("the limit of {size} s is reached: raise --max-seconds");
+        let (is_reached, reason) = (used >= self.limit(&key, size), StopReason::MaxSeconds);
+        is_reached.then_some(ReachedLimit { reason, text, key: Some(key), size, used })
+    }
+
+    /// The limit of repeats, if the program has sent the same request, or called a tool with the same result, so often.
+    fn repeated(&self, sent: &mut SentRequests, about: &RequestAbout) -> Option<ReachedLimit> {
+        let size = self.limits.repeats?;
+        let reached = |key: LimitKey, used: u64, what: String| {
+            let text = format!("{what}: the limit of repeats in the rules is {size}");
+            let (is_reached, reason) = (used >= self.limit(&key, size), StopReason::RepeatsReached);
+            is_reached.then_some(ReachedLimit { reason, text, key: Some(key), size, used })
         };
-        if sent >= most {
-            let what = format!("the same request was sent {sent} times");
-            return Some((LimitKey::Request(about.digest), sent, what));
-        }
-        let (tool, count) = repeated_tool(&about.call.messages)?;
-        if count < most || self.limits.polling.iter().any(|name| *name == *tool) {
-            return None;
-        }
-        let what = format!("{tool} was called {count} times in a row with the same result");
-        Some((LimitKey::Tool(tool), count, what))
+        let times = sent.count(about.digest);
+        let what = format!("the same request was sent {times} times");
+        let of_request = reached(LimitKey::Request(about.digest), times, what);
+        of_request.or_else(|| {
+            let (tool, times) = repeated_tool(&about.call.messages)?;
+            let is_polling = self.limits.polling.iter().any(|name| *name == *tool);
+            let what = format!("{tool} was called {times} times in a row with the same result");
+            reached(LimitKey::Tool(tool), times, what).filter(|_| !is_polling)
+        })
     }
 }
 
@@ -212,6 +247,21 @@ mod tests {
             messages.push(ChatMessage { tool_call_id: Some(id), ..result });
         }
         messages
+    }
+
+    /// Refused attempts do not count, and an extension makes room for the next one.
+    #[test]
+    fn extensions_make_room_for_calls() {
+        let limits = GuardLimits { max_calls: Some(2), ..GuardLimits::default() };
+        let account = GuardAccount::new(limits, None, false);
+        let counted = [account.count_call(), account.count_call()];
+        assert!(counted.iter().all(Option::is_none));
+        let refused: Vec<_> = (0..30).filter_map(|_| account.count_call()).collect();
+        assert_eq!(refused.len(), 30);
+        account.extend(&refused[0]);
+        assert!(!account.is_reached(&refused[29]), "one extension is for all that wait");
+        assert!([account.count_call(), account.count_call()].iter().all(Option::is_none));
+        assert!(account.is_reached(&refused[29]) && account.count_call().is_some());
     }
 
     #[test]

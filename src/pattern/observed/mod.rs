@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use self::attempts::make_attempt;
 use self::conversations::{Conversations, LeftOut};
 use self::guarded::GuardedCalls;
+use self::limits::SentRequests;
 use crate::base::name::ToolName;
 use crate::log::bus::LiveSlot;
 use crate::log::event::{
@@ -183,7 +184,7 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
     run.end(end)
 }
 
-/// Sets the breakpoints of the command line. Where nobody is asked, the run never pauses: its clients would hang.
+/// Sets the breakpoints of the command line. Without people the run never pauses: its clients would hang.
 fn set_pauses(cx: &RunContext, limits: &GuardLimits) {
     if limits.pause_at.is_empty() && limits.pauses.is_empty() {
         return;
@@ -259,8 +260,11 @@ struct ObservedRun<'a> {
     /// The number of its requests, and of its models.
     requests: u64,
     models: usize,
-    /// What it may use.
+    /// The limits, and what is used of them.
     account: Arc<GuardAccount>,
+    /// The number of its attempts, and its requests.
+    attempts: u64,
+    sent: SentRequests,
 }
 
 /// Deepest spans that are followed to the outermost one.
@@ -288,6 +292,8 @@ impl<'a> ObservedRun<'a> {
             requests: 0,
             models: 0,
             account,
+            attempts: 0,
+            sent: SentRequests::default(),
         }
     }
 

@@ -61,20 +61,20 @@ pub struct GuardLimits {
     pub max_time: Option<Duration>,
     /// How often the same request may be sent, or the same tool called with the same result.
     pub repeats: Option<u64>,
-    /// The tools that may be called so often as they like: they poll.
+    /// Tools that poll: `repeats` does not count their calls.
     pub polling: Vec<String>,
     /// Whether requests that are not read are refused where something has to be counted.
     pub refuses_unread: bool,
     /// How models are protected; the first rule whose name fits counts.
     pub models: Vec<ModelRule>,
-    /// The run pauses before a call for which one of these holds.
+    /// Conditions: the run pauses before a call for which one of them holds.
     pub pauses: Vec<Arc<Condition>>,
-    /// The run pauses there: `call:3`, `model:openai/*`, or after a reply that calls a tool: `tool:refund`.
+    /// Breakpoints: `call:3`, `model:openai/*`, or `tool:refund`, after a reply that calls the tool.
     pub pause_at: Vec<String>,
 }
 
-/// What a condition of a pause can read: the provider and the model, the number of the call, the most tokens that it
-/// may use, the last message and the names of the tools that it offers.
+/// The names in a condition of a pause: provider, model, number of the call, its estimated tokens, its last message, the
+/// names of its tools.
 pub const PAUSE_NAMES: &[&str] = &["provider", "model", "number", "tokens", "prompt", "tools"];
 
 /// How models with this name are protected.

@@ -11,10 +11,9 @@ use std::{fs, io};
 use etcetera::BaseStrategy;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::redirects;
-use crate::base::private_file;
+use crate::base::{private_file, sha256_of_text};
 
 /// Upper bound of the cache in bytes; the oldest pages are removed first.
 const MAX_BYTES: u64 = 64 << 20;
@@ -163,9 +162,7 @@ impl Cache {
     }
 
     fn path_of(&self, address: &str) -> PathBuf {
-        let hash = Sha256::digest(address.as_bytes());
-        let name: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(name).with_extension("json")
+        self.folder.join(sha256_of_text(address)).with_extension("json")
     }
 
     /// Folder of the cache.

@@ -44,7 +44,7 @@ impl Api {
         })
     }
 
-    /// The API whose errors the clients of a provider read.
+    /// The API of a provider, for the form of its errors. `None`: that of OpenAI.
     pub fn of_provider(provider: &str) -> Option<Self> {
         Some(match provider {
             "anthropic" => Self::Messages,

@@ -1,4 +1,4 @@
-//! Replies that no model has made, in the form of the vendor's API: those of a person, and those of a fault.
+//! Replies of people and of faults, in the form of the vendor's API.
 
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -9,20 +9,29 @@ use super::formats::Api;
 use super::{ResponseBody, whole};
 use crate::pattern::observed::MadeReply;
 
-/// A request that is answered here.
+/// A request that gets such a reply.
 pub(super) struct Asked<'r> {
     pub(super) api: Api,
     pub(super) model: &'r str,
-    /// Whether a stream is expected, and whether as server-sent events.
-    pub(super) is_stream: bool,
+    /// The form of the stream, if one is requested.
+    pub(super) stream: Option<StreamForm>,
+}
+
+/// The form of a streamed response.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StreamForm {
+    /// Server-sent events; else a list, or lines.
     pub(super) is_events: bool,
+    /// A last event has the tokens, in chat completions.
+    pub(super) has_usage: bool,
 }
 
 /// The response with this reply; `None`: the API has no replies.
 pub(super) fn response(asked: &Asked<'_>, made: &MadeReply) -> Option<Response<ResponseBody>> {
-    let Asked { api, model, is_stream, is_events } = *asked;
+    let Asked { api, model, stream } = *asked;
+    let is_stream = stream.is_some();
     let events = match api {
-        Api::ChatCompletions => chat(model, made, is_stream),
+        Api::ChatCompletions => chat(model, made, stream),
         Api::Completions => completion(model, made),
         Api::Responses => responses(model, made, is_stream),
         Api::Messages => messages(model, made, is_stream),
@@ -36,7 +45,9 @@ pub(super) fn response(asked: &Asked<'_>, made: &MadeReply) -> Option<Response<R
         true if is_lines => {
             ("application/x-ndjson", events.iter().map(|event| format!("{event}\n")).collect())
         }
-        true if is_events => ("text/event-stream", as_events(api, &events)),
+        true if stream.is_some_and(|it| it.is_events) => {
+            ("text/event-stream", as_events(api, &events))
+        }
         true => ("application/json", Value::from(events).to_string()),
         false => ("application/json", events.first().map(Value::to_string).unwrap_or_default()),
     };
@@ -63,18 +74,18 @@ fn as_events(api: Api, events: &[Value]) -> String {
 
 const ID: &str = "roundtable";
 
-fn chat(model: &str, made: &MadeReply, is_stream: bool) -> Vec<Value> {
+fn chat(model: &str, made: &MadeReply, stream: Option<StreamForm>) -> Vec<Value> {
     let field = if made.is_refusal { "refusal" } else { "content" };
     let usage = json!({ "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0 });
     let about = |kind: &str, choices: Value| json!({ "id": ID, "object": kind, "created": 0, "model": model, "choices": choices });
-    if !is_stream {
+    let Some(stream) = stream else {
         let mut message = json!({ "role": "assistant", "content": null, "refusal": null });
         message[field] = made.text.as_ref().into();
         let choice = json!([{ "index": 0, "message": message, "finish_reason": "stop" }]);
         let mut whole = about("chat.completion", choice);
         whole["usage"] = usage;
         return vec![whole];
-    }
+    };
     let mut first = json!({ "role": "assistant" });
     first[field] = made.text.as_ref().into();
     let chunk = |delta: Value, end: Value| {
@@ -83,7 +94,9 @@ fn chat(model: &str, made: &MadeReply, is_stream: bool) -> Vec<Value> {
     };
     let mut last = about("chat.completion.chunk", json!([]));
     last["usage"] = usage;
-    vec![chunk(first, Value::Null), chunk(json!({}), "stop".into()), last]
+    let mut chunks = vec![chunk(first, Value::Null), chunk(json!({}), "stop".into())];
+    chunks.extend(Some(last).filter(|_| stream.has_usage));
+    chunks
 }
 
 fn completion(model: &str, made: &MadeReply) -> Vec<Value> {

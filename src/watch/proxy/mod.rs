@@ -10,7 +10,6 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -27,9 +26,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
+use url::Url;
 
 use self::formats::Api;
-use self::made::Asked;
+use self::made::{Asked, StreamForm};
 use self::reply::PassingReply;
 use self::variables::{Upstream, Upstreams};
 use super::callers::{Caller, Callers};
@@ -112,13 +112,13 @@ impl ModelProxy {
         caller: Option<&Arc<Caller>>,
         request: Request<Incoming>,
     ) -> Response<ResponseBody> {
-        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let url = upstream.url(rest);
+        // A client may append nothing: its address names the API.
+        let path = url.as_ref().map_or("", |url| url.path());
         let form = Api::of_path(path).or(Api::of_provider(upstream.variable.provider));
         let refused =
-            |status: u16, text: &str| refusal(form, &RequestRefusal::final_one(status, text));
-        let Some(url) = upstream.url(rest) else {
-            return refused(400, "the path is not valid");
-        };
+            |status: u16, text: &str| refusal(form, &RequestRefusal::without_retry(status, text));
+        let Some(url) = &url else { return refused(400, "the path is not valid") };
         let headers = request.headers();
         if let Some(name) = upstream.foreign_key(|name| headers.contains_key(name)) {
             let variable = upstream.variable.name;
@@ -155,16 +155,16 @@ impl ModelProxy {
             provider: upstream.variable.provider.into(),
             span: texts::name(text_of(&parts.headers, SPAN_HEADER)),
             retry: text_of(&parts.headers, "x-stainless-retry-count").parse().ok(),
-            digest: digest(upstream.variable.name, rest, &read),
+            digest: digest(upstream.variable.name, path, &read),
             ..RequestAbout::default()
         };
         let api = Api::of_path(path).filter(|_| is_whole && parts.method == Method::POST);
-        let mut is_stream = false;
+        let mut stream = None;
         let api = api.filter(|api| {
-            let request = (path, &parts.headers, &read);
-            let streams = read_request(*api, request, &secrets, &mut about);
-            is_stream = streams == Some(true);
-            streams.is_some()
+            let request = (url, &parts.headers, &read);
+            let form = read_request(*api, request, &secrets, &mut about);
+            stream = form.flatten();
+            form.is_some()
         });
         if api.is_none() {
             let path = visible_within(&secrets.redact(path), 120);
@@ -185,8 +185,7 @@ impl ModelProxy {
         let reporter = match decision.await {
             Ok(Decision::Send(reporter)) => reporter,
             Ok(Decision::Answer(made)) => {
-                let is_events = api != Some(Api::Contents) || query.contains("alt=sse");
-                let asked = api.map(|api| Asked { api, model: &model, is_stream, is_events });
+                let asked = api.map(|api| Asked { api, model: &model, stream });
                 let response = asked.and_then(|asked| made::response(&asked, &made));
                 return response.unwrap_or_else(|| refused(502, "this API has no replies"));
             }
@@ -223,7 +222,7 @@ impl ModelProxy {
             Err(error) => {
                 let failed = failure_of(&error);
                 // As after an error of the connection, the client may retry.
-                let why = RequestRefusal::final_one(502, &failed.text);
+                let why = RequestRefusal::without_retry(502, &failed.text);
                 reporter.end(Err(failed), None);
                 return refusal(form, &RequestRefusal { may_retry: true, ..why });
             }
@@ -233,7 +232,7 @@ impl ModelProxy {
         let mut passing = Passing {
             reply: PassingReply::new(api, &response, sent, (estimate, secrets)),
             digest,
-            host: host_of(&url),
+            host: host_of(url),
             length: response.content_length(),
             response,
             fault: reporter.fault,
@@ -471,22 +470,23 @@ fn passing(headers: &HeaderMap) -> HeaderMap {
     passing
 }
 
-fn digest(variable: &str, rest: &str, body: &[u8]) -> [u8; 32] {
+fn digest(variable: &str, path: &str, body: &[u8]) -> [u8; 32] {
     let mut digest = Sha256::new();
-    for part in [variable.as_bytes(), rest.as_bytes(), body] {
+    for part in [variable.as_bytes(), path.as_bytes(), body] {
         digest.update(part.len().to_le_bytes());
         digest.update(part);
     }
     digest.finalize().into()
 }
 
-/// Reads a request; whether its reply is streamed. `None`: it cannot be read.
+/// Reads a request. Returns the form of the stream, if one is requested; `None`: it cannot be read.
 fn read_request(
     api: Api,
-    (path, headers, body): (&str, &HeaderMap, &Bytes),
+    (url, headers, body): (&Url, &HeaderMap, &Bytes),
     secrets: &Secrets,
     about: &mut RequestAbout,
-) -> Option<bool> {
+) -> Option<Option<StreamForm>> {
+    let path = url.path();
     let encoding = text_of(headers, CONTENT_ENCODING.as_str());
     let body = super::server::decoded(body.clone(), encoding).ok()?;
     let bytes = body.len() as u64;
@@ -506,9 +506,13 @@ fn read_request(
         _ => formats::max_tokens(&body).unwrap_or(u64::from(REPLY_TOKENS)),
     };
     about.estimate = Usage::new(bytes.div_ceil(4), reply);
+    about.has_reply = api != Api::Embeddings;
     let by_default = matches!(api, Api::OllamaChat | Api::OllamaGenerate);
     let streams = body.get("stream").and_then(Value::as_bool).unwrap_or(by_default);
-    Some(streams || path.ends_with(":streamGenerateContent"))
+    let usage = body.pointer("/stream_options/include_usage").and_then(Value::as_bool);
+    let is_list = api == Api::Contents && !url.query().unwrap_or_default().contains("alt=sse");
+    let form = StreamForm { is_events: !is_list, has_usage: usage == Some(true) };
+    Some((streams || path.ends_with(":streamGenerateContent")).then_some(form))
 }
 
 /// Whether a request that is not read costs nothing: lists of models, and counts of tokens.
@@ -535,7 +539,12 @@ pub(super) fn refusal(api: Option<Api>, why: &RequestRefusal) -> Response<Respon
             json!({ "type": "error", "error": { "type": kind, "message": text } })
         }
         Some(Api::Contents) => {
-            json!({ "error": { "code": why.status, "message": text, "status": "RESOURCE_EXHAUSTED" } })
+            let status = match why.status {
+                400 | 426 => "INVALID_ARGUMENT",
+                502 | 503 => "UNAVAILABLE",
+                _ => "RESOURCE_EXHAUSTED",
+            };
+            json!({ "error": { "code": why.status, "message": text, "status": status } })
         }
         Some(Api::OllamaChat | Api::OllamaGenerate) => json!({ "error": text }),
         Some(Api::CohereChat) => json!({ "message": text }),
@@ -549,7 +558,7 @@ pub(super) fn refusal(api: Option<Api>, why: &RequestRefusal) -> Response<Respon
         headers.insert("x-should-retry", hyper::header::HeaderValue::from_static("false"));
     }
     if let Some(wait) = why.retry_after {
-        headers.insert(RETRY_AFTER, wait.max(Duration::from_secs(1)).as_secs().into());
+        headers.insert(RETRY_AFTER, (wait.as_secs_f64().ceil().max(1.0) as u64).into());
     }
     response
 }

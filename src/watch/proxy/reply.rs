@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::Secrets;
 use super::formats::{self, Api, Assembled};
 use crate::base::time::millis;
+use crate::base::to_hex;
 use crate::base::visible::visible_within;
 use crate::log::bus::LiveSlot;
 use crate::log::event::{AttemptFailed, FailureClass, Reply, Usage};
@@ -49,23 +50,25 @@ pub(super) struct PassingReply {
     should_retry: Option<bool>,
     decoder: Option<BodyDecoder>,
     framing: Framing,
-    /// What is not read yet: the whole body, or the beginning of a line.
+    /// The beginning of a line.
     rest: Vec<u8>,
     /// The end of the text that is not shown yet, because it may be the beginning of a key.
     unshown: String,
     assembled: Assembled,
     /// Why it is not read any more.
     unread: Option<&'static str>,
-    /// Whether an event, or the body, is no JSON that is read.
+    /// Whether an event or the body is not valid JSON, or too large.
     is_misread: bool,
     sent: Instant,
     first_token: Option<Duration>,
     bytes: u64,
     estimate: Usage,
     secrets: Arc<Secrets>,
-    /// The body without its compression, for the log, and whether its end is missing.
+    /// The body without its compression, and whether its end is missing.
     recorded: Vec<u8>,
     is_cut: bool,
+    /// Whether the reply has a secret of its request.
+    has_secret: bool,
     content_type: Arc<str>,
 }
 
@@ -105,6 +108,7 @@ impl PassingReply {
             secrets,
             recorded: Vec::new(),
             is_cut: false,
+            has_secret: false,
             content_type: texts::name(&kind),
         }
     }
@@ -145,7 +149,8 @@ impl PassingReply {
         self.recorded.extend_from_slice(bytes);
         let mut framing = std::mem::replace(&mut self.framing, Framing::Whole);
         match &mut framing {
-            Framing::Whole => self.rest.extend_from_slice(bytes),
+            // It is read at its end.
+            Framing::Whole => {}
             Framing::Lines => {
                 let mut lines = bytes.split(|byte| *byte == b'\n');
                 let last = lines.next_back().unwrap_or_default();
@@ -202,21 +207,30 @@ impl PassingReply {
     pub(super) fn recorded(&mut self, request: &[u8; 32]) -> Option<Arc<RecordedReply>> {
         self.api?;
         let bytes = std::mem::take(&mut self.recorded);
-        let redacted = match std::str::from_utf8(&bytes) {
-            Ok(text) => Some(self.secrets.redact(text)).filter(|redacted| redacted != text),
-            Err(_) => None,
+        // A secret of a stream may be split over its events, and bytes without an encoding cannot be searched.
+        let text = std::str::from_utf8(&bytes).ok();
+        let redacted = match text {
+            Some(text) if self.has_secret || self.is_misread || self.unread.is_some() => {
+                Some(self.secrets.redact(text)).filter(|redacted| redacted != text)
+            }
+            _ => None,
         };
-        let body = redacted.as_deref().map_or(&*bytes, str::as_bytes);
+        let is_left_out = text.is_none() || self.has_secret && redacted.is_none();
+        let body = match &redacted {
+            _ if is_left_out => &[],
+            Some(redacted) => redacted.as_bytes(),
+            None => &*bytes,
+        };
         let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
         let body = packed.write_all(body).and_then(|()| packed.finish()).ok()?;
         Some(Arc::new(RecordedReply {
-            request: request.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
+            request: to_hex(request).into(),
             status: self.status,
             content_type: Arc::clone(&self.content_type),
             bytes: bytes.len() as u64,
             body: BASE64.encode(body).into(),
-            redacted: redacted.is_some(),
-            cut: self.is_cut || self.unread.is_some(),
+            redacted: self.has_secret || redacted.is_some(),
+            cut: self.is_cut || self.unread.is_some() || is_left_out,
         }))
     }
 
@@ -235,10 +249,11 @@ impl PassingReply {
         let assembled = std::mem::take(&mut self.assembled);
         let (came, error) = (assembled.bytes(), assembled.error.clone());
         let has_ended = assembled.has_ended();
-        let body = match is_streamed && self.rest.is_empty() {
+        let body = match is_streamed {
             true => assembled.finish(api),
             false => self.whole_body(api),
         };
+        let body = self.redacted(body);
         let reply = self.reply(api, &body, came);
         let error = error.or_else(|| formats::error_of(&body));
         if let Some(failed) = failed {
@@ -263,10 +278,20 @@ impl PassingReply {
         Ok(reply)
     }
 
+    /// The body without the secrets of the request, before its texts are cut.
+    fn redacted(&mut self, body: Value) -> Value {
+        let text = body.to_string();
+        let redacted = self.secrets.redact_whole(&text);
+        if redacted == text {
+            return body;
+        }
+        self.has_secret = true;
+        serde_json::from_str(&redacted).unwrap_or_default()
+    }
+
     /// A body that came as a whole, or a list of the parts of one.
     fn whole_body(&mut self, api: Api) -> Value {
-        let rest = std::mem::take(&mut self.rest);
-        let body = read_json(&rest).unwrap_or(Value::Null);
+        let body = read_json(&self.recorded).unwrap_or(Value::Null);
         self.is_misread |= body.is_null();
         match body {
             // Google streams a list where no events are requested.
@@ -287,11 +312,10 @@ impl PassingReply {
             _ => messages::reply(body),
         };
         message.iter_mut().for_each(|it| self.secrets.redact_calls(&mut it.tool_calls));
-        let named = |text: &str| texts::name(&self.secrets.redact(text));
         let text = message.as_ref().map(|it| self.secrets.redact(&it.content)).unwrap_or_default();
         let counted = formats::usage(body);
         let came = came.max(text.len()) as u64;
-        // What is not read may be as long as the request allows.
+        // An unread reply can be as long as the request allows.
         let estimate = || match self.unread.is_some() || self.is_misread {
             true => self.estimate,
             false => Usage::new(self.estimate.prompt_tokens, came.div_ceil(4)),
@@ -302,8 +326,8 @@ impl PassingReply {
             usage: Some(counted.unwrap_or_else(estimate)),
             estimated: counted.is_none(),
             first_token_ms: self.first_token.map(millis),
-            model: model_of(body).map(named),
-            finish: finish.map(named),
+            model: model_of(body).map(texts::name),
+            finish: finish.map(texts::name),
             end: formats::end_of(finish),
             ignored: self.unread.map(Into::into),
             ..Reply::from_agent_text(text.into())
@@ -329,7 +353,7 @@ impl PassingReply {
     }
 }
 
-/// Most values of a body that is read: each takes some hundred bytes of memory.
+/// Maximum number of values in a JSON body. Each takes about 100 bytes of memory.
 const MAX_VALUES: usize = 4_000_000;
 
 /// Reads JSON; `None`: it is none, or has too many values.

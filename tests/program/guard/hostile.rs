@@ -1,7 +1,12 @@
 //! Hostile vendors and clients: nothing hangs, nothing grows without bound, no key and no control sequence is shown, and
 //! what is not read counts as much as it may have cost.
 
-use serde_json::json;
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use flate2::read::ZlibDecoder;
+use serde_json::{Value, json};
 
 use super::{Vendor, of_kind};
 
@@ -97,10 +102,30 @@ fn keys_are_nowhere() {
         let bytes = std::fs::read(&entry).unwrap_or_default();
         everything.push(("store", String::from_utf8_lossy(&bytes).into_owned()));
     }
+    let log = vendor.log();
+    let recorded = of_kind(&log, "reply.recorded");
+    assert_eq!(recorded.len(), of_kind(&log, "attempt.started").len());
+    for line in &recorded {
+        everything.push(("recorded", unpacked(line["body"].as_str().expect("a body"))));
+    }
+    // A key that is split over the pieces of a stream takes the body with it.
+    let split = |line: &&&Value| unpacked(line["body"].as_str().expect("a body")).is_empty();
+    assert!(
+        recorded.iter().filter(split).all(|line| line["redacted"] == true && line["cut"] == true)
+    );
+    assert_ne!(recorded.iter().filter(split).count(), 0);
     for (place, text) in everything {
         let at = text.find("canary");
         assert!(at.is_none(), "{place}: {}", &text[at.unwrap_or(0).saturating_sub(200)..][..260]);
     }
+}
+
+/// A body as the log has it: compressed by zlib, in Base64.
+fn unpacked(body: &str) -> String {
+    let packed = BASE64.decode(body).expect("Base64");
+    let mut text = Vec::new();
+    ZlibDecoder::new(&*packed).read_to_end(&mut text).expect("zlib");
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn walk(folder: std::path::PathBuf) -> Vec<std::path::PathBuf> {

@@ -54,6 +54,36 @@ fn day_limit_holds_across_processes() {
     assert!(doctor.out.contains("limits of a day") && doctor.out.contains("of 600"), "{doctor:?}");
 }
 
+/// Live runs of scenarios count for the day, too; scripted ones do not. Without a price no limit of money holds.
+#[test]
+fn live_runs_count_for_the_day() {
+    let vendor = Vendor::of("guard_stacks.py", super::stacks::STACKS);
+    let run = |limits: &str, mode: &[&str]| {
+        let config = format!("[limits.day]\n{limits}\n\n[model]\nname = \"openai/tiny\"\n");
+        vendor.home.write("config/roundtable/config.toml", &config);
+        let words = [&["run", "checkout-launch", "--format", "json"], mode].concat();
+        let ended =
+            crate::support::binary::end(vendor.home.command(&words).envs(vendor.variables()));
+        (ended, vendor.seen().len())
+    };
+    let (scripted, sent) = run("total_tokens = 1", &["--instant"]);
+    assert_eq!((scripted.code, sent), (Some(0), 0), "{scripted:?}");
+    let (refused, sent) = run("total_tokens = 1", &["--live"]);
+    assert_eq!(
+        (refused.json()["stop_reason"].as_str(), sent),
+        (Some("max_tokens_budget"), 0),
+        "{refused:?}"
+    );
+    let (counted, sent) = run("total_tokens = 1000000", &["--live"]);
+    assert!(sent > 0, "{counted:?}");
+    let doctor = vendor.home.run(&["doctor"]).flat();
+    let used = format!("used today: {} of 1000000 tokens", 18 * sent);
+    assert!(doctor.contains(&used), "{used}: {doctor}");
+    let (unpriced, sent) = run("cost_usd = 1.0", &["--live"]);
+    let why = "limits.day.cost_usd is set, but the price of openai/tiny";
+    assert!(unpriced.err.contains(why) && sent == 0, "{unpriced:?}");
+}
+
 /// One breaker for many programs behind one proxy: no call is sent once it is open.
 #[test]
 fn one_breaker_serves_many_processes() {
@@ -100,7 +130,7 @@ def ask(messages):
     body = {'model': 'gpt-5.1', 'messages': messages}
     about, content = guarded.send('zipped', body=body)
     print(about['status'], json.loads(content)['error']['message'] if about['status'] != 200 else '')
-for nth in range(3):
+for nth in range(4):
     ask([{'role': 'user', 'content': 'again'}])
 for tool in ('refund', 'wait'):
     messages = [{'role': 'user', 'content': tool}]
@@ -114,14 +144,14 @@ for tool in ('refund', 'wait'):
     let lines: Vec<&str> = ended.out.lines().collect();
     let statuses: Vec<&str> = lines.iter().map(|line| &line[..3]).collect();
     let expected = [
-        ["200", "200", "402"].as_slice(),
+        ["200", "200", "200", "402"].as_slice(),
         &["200", "200", "200", "402"],
         &["200", "200", "200", "200"],
     ];
     assert_eq!(statuses, expected.concat(), "{ended:?}");
-    assert!(lines[2].contains("the same request was sent 3 times"), "{ended:?}");
+    assert!(lines[3].contains("the same request was sent 3 times"), "{ended:?}");
     assert!(
-        lines[6].contains("refund was called 3 times in a row with the same result"),
+        lines[7].contains("refund was called 3 times in a row with the same result"),
         "{ended:?}"
     );
 }
@@ -170,7 +200,8 @@ import guarded
 input()
 for case in ('whole', 'streamed', 'responses', 'messages', 'google', 'ollama'):
     about, content = guarded.send(case)
-    print(about['status'], b'Forty-two.' in content, flush=True)
+    # A program that has not asked for the tokens of a stream reads `choices[0]` of each event.
+    print(about['status'], b'Forty-two.' in content, b'\"choices\":[]' in content, flush=True)
 ";
     let args = ["guard", "--people", "wait", "--format", "jsonl", "--", "python3", "-c", script];
     let mut command = vendor.home.command(&args);
@@ -189,8 +220,73 @@ for case in ('whole', 'streamed', 'responses', 'messages', 'google', 'ollama'):
         assert_eq!(running.until("attempt.answered")["text"], "Forty-two.");
     }
     let (_, _, said) = running.end();
-    assert_eq!(said, "200 True\n".repeat(6));
+    assert_eq!(said, "200 True False\n".repeat(6));
     assert!(vendor.seen().is_empty(), "nothing was sent");
+}
+
+/// A client that gives up while its call is held: its request is never sent, and its retry is the same call.
+#[test]
+fn held_calls_are_retried() {
+    let vendor = Vendor::start();
+    let script = "
+import http.client, json, os
+from urllib.parse import urlsplit
+base = urlsplit(os.environ['OPENAI_BASE_URL'])
+body = json.dumps({'model': 'gpt-5.1', 'messages': [{'role': 'user', 'content': 'held'}]})
+for timeout in (0.3, 60):
+    connection = http.client.HTTPConnection(base.hostname, base.port, timeout=timeout)
+    connection.request('POST', base.path + '/chat/completions', body, {'x-case': 'zipped', 'content-type': 'application/json'})
+    try:
+        print(connection.getresponse().status, flush=True)
+    except TimeoutError:
+        connection.close()
+        input()
+";
+    let args = [
+        "guard",
+        "--pause-at",
+        "call:1",
+        "--people",
+        "wait",
+        "--format",
+        "jsonl",
+        "--",
+        "python3",
+        "-c",
+        script,
+    ];
+    let mut command = vendor.home.command(&args);
+    command.envs(vendor.variables()).stdin(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    let mut stdin = running.stdin();
+    let run = running.until("run.started")["run"].as_str().expect("an id").to_owned();
+    running.until("question.asked");
+    running.until("attempt.refused");
+    press_enter(&mut stdin);
+    assert_eq!(running.until("call.retried")["attempt"], 2);
+    let asked = running.until("question.asked");
+    let id = asked["id"].as_str().expect("an id");
+    assert_eq!(vendor.home.run(&["answer", &run, id, "--approve"]).code, Some(0));
+    assert_eq!(running.until("call.answered")["attempts"], 2);
+    let (_, _, said) = running.end();
+    assert_eq!((&*said, vendor.seen().len()), ("200\n", 1));
+}
+
+/// A client may append nothing to its address, which names the API then.
+#[test]
+fn addresses_name_the_api() {
+    let vendor = Vendor::start();
+    let script = "
+import guarded
+print(guarded.send('', 'COHERE_API_BASE', '', {'model': 'command-a', 'messages': []}, {'x-case': 'zipped'})[0]['status'])
+";
+    let words = ["guard", "--max-calls", "1", "--", "python3", "-c", script];
+    let mut command = vendor.home.command(&words);
+    let address = format!("http://127.0.0.1:{}/v2/chat", vendor.port);
+    command.current_dir(vendor.home.path()).env("COHERE_API_BASE", address);
+    let ended = crate::support::binary::end(&mut command);
+    assert_eq!(ended.out, "200\n", "it is read, so the limit counts it: {ended:?}");
+    assert_eq!(of_kind(&vendor.log(), "call.started")[0]["model"], "cohere/command-a");
 }
 
 /// The run pauses at a call by its number or its model, after a reply that calls a tool, and where a rule holds; never

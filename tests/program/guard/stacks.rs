@@ -6,7 +6,7 @@ use super::Vendor;
 use crate::support::binary::Running;
 use crate::support::senders::{python_of, sender_of};
 
-const STACKS: &str = include_str!("../../senders/guard_stacks.py");
+pub const STACKS: &str = include_str!("../../senders/guard_stacks.py");
 
 /// A program of others, alone and guarded: it gets the same, its vendor gets the same, and the log has the vendor's own
 /// account. `unanswered`: calls that no attempt of the client got an answer to.

@@ -9,7 +9,7 @@ use crate::log::world::RunFold;
 use crate::log::world::agents::LineKind;
 
 impl Observed {
-    /// The span of the program around a request, if it is one. A later request of a conversation is inside the first.
+    /// The span of the program around a request; `None` if the first request of its conversation is around it.
     fn around_request(&self, request: SpanId, run: &RunFold) -> Option<&ObservedSpan> {
         let around = run.spans.get(request)?.parent;
         let of_request = self.span(request).filter(|it| it.about.guarded);

@@ -237,6 +237,23 @@ fn resuming_ends_read_only() {
     assert!(page.kept.is_none() && dash.state.opened.is_empty());
 }
 
+/// A run that is opened by its name is read before the list of the runs is.
+#[test]
+fn opened_run_resumes_unlisted() {
+    let mut dash = Dash::new(120, 36);
+    let (row, request) =
+        (Box::new(kept("r-40dd", 1, "front-desk", "Desk", "interrupted")), RequestId(99));
+    dash.send(Msg::OpenKept { row, is_file: false, wall_ms: NOW, request });
+    let events = facts("checkout-launch", &[], &[], Schedule::default());
+    let run = RunId::new("r-40dd");
+    dash.send(Msg::Opened { run: run.clone(), request, events: events[..20].to_vec() });
+    dash.send(Msg::OpenedToEnd { run, request, problem: None });
+    dash.asked();
+    dash.press("Space");
+    let asked = dash.asked();
+    assert!(matches!(asked.first(), Some(Effect::Resume { .. })), "{asked:?}");
+}
+
 /// Opens an exported log with the id of an interrupted run in the store.
 fn open_file(dash: &mut Dash) {
     let row = Box::new(kept("r-40dd", 1, "front-desk", "Desk", "interrupted"));

@@ -7,6 +7,7 @@ mod breaker_model;
 mod budget;
 mod bulkhead;
 mod bulkhead_model;
+mod rate;
 
 use std::path::Path;
 
