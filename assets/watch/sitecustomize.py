@@ -122,6 +122,7 @@ sender = Sender()
 put = quiet(lambda **record: sender.put(**record))
 
 places = []  # Functions that return the id of the span in which this thread or task is now.
+own_tools = []  # The same for the span of a tool that is about to be executed.
 
 def guarded(url):
     """The address at the proxy of roundtable guard for the address of a model. None: it is none."""
@@ -327,7 +328,9 @@ def crewai(module):
         put(**record, event="start" if start else "end")
         if not start:  # What may still point here needs the ids only.
             record.update(input=None, output=None, messages=None, reply=None, tools=None)
-    places.insert(0, lambda: [x[2]["id"] for x in running if x[:2] == ("llm_call", get_ident())][-1])
+    def here(kind): return [x[2]["id"] for x in running if x[:2] == (kind, get_ident())][-1]
+    places.insert(0, lambda: here("llm_call"))
+    own_tools.append(lambda: here("tool_usage"))
     after(module.CrewAIEventsBus, "emit", listen)
 
 def langchain(module):
@@ -462,7 +465,22 @@ actions = {
     "multiprocessing.util": lambda util: util.register_after_fork(
         sender, lambda tap: util.Finalize(None, tap.flush, exitpriority=-100))}
 
+def tools(module):
+    """Asks before the tools of a framework are executed. If that cannot be, it is said; with rules about tools the
+    framework cannot be imported, so that none is executed unasked."""
+    try:
+        import roundtable_tools
+        roundtable_tools.hook(module, host=HOST, path=PATH, places=places, tools=own_tools)
+    except Exception as error:
+        put(event="unhooked", framework=module.__name__.partition(".")[0], name=f"{type(error).__name__}: {error}")
+        if os.environ.get("ROUNDTABLE_TOOLS") == "ask":
+            raise ImportError(f"roundtable cannot ask about the tools of {module.__name__}, as its rules say: {error}")
+
 if GUARDED:
+    actions.update(dict.fromkeys((
+        "agents.tool", "langchain_core.tools.base", "pydantic_ai.toolsets.function", "crewai.tools.base_tool",
+        "crewai.tools.structured_tool", "google.adk.flows.llm_flows.tools._caller", "google.adk.flows.llm_flows.functions",
+        "smolagents.tools", "agno.tools.function", "mcp.client.session"), tools))
     actions.update({"httpx": httpx, "httpx2": httpx, "requests.adapters": requests, "aiohttp.client": aiohttp})
 
 class Finder:
@@ -477,7 +495,8 @@ class Finder:
             quiet(delattr)(spec.loader, "exec_module")
             run(module)
             quiet(load)()
-            quiet(actions.pop(name, None))(module)
+            action = actions.pop(name, None)
+            (action if action is tools else quiet(action))(module)
         spec.loader.exec_module = exec_module
         return spec
 

@@ -90,6 +90,14 @@ impl GuardArgs {
             Some(file) => rules(file)?,
             None => Rules { limits: GuardLimits::default(), rows: None },
         };
+        if limits.asks_about_tools() && (self.program.no_tap || self.listen.is_some()) {
+            let why = "the rules ask about tools, and only the tap of a program that is started here does so";
+            return Err(refuse(
+                &Refused::new(why)
+                    .help("leave out --no-tap and --listen, or the rules about tools"),
+                Exit::Usage,
+            ));
+        }
         limits.refuses_unread = self.unread == UnreadArg::Refuse;
         limits.pause_at = self.pause_at;
         let spending = &mut limits.spending;

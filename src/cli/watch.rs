@@ -331,6 +331,8 @@ impl Watching {
             let (upstreams, more) = upstreams.map_err(|why| (why, Exit::Usage))?;
             notes.extend(more);
             environment.extend(upstreams.environment(&address.url()));
+            let asks = guard.limits.asks_about_tools();
+            environment.push(("ROUNDTABLE_TOOLS", if asks { "ask" } else { "tell" }.into()));
             let http = Http::forwarding(ProxyMode::Environment);
             proxy = Some(ModelProxy::new(upstreams, http, sender.clone()));
         }

@@ -94,6 +94,7 @@ impl ResilienceRun<'_> {
                 .cx
                 .call_tool(ToolCallRequest {
                     parent: SpanId::RUN,
+                    of_program: None,
                     tool,
                     purpose: Purpose::AgentStep { agent, turn, step, repeat: again },
                     path: format!("agent:{agent}:{turn}:{step}:{again}"),

@@ -60,7 +60,7 @@ pub use self::control::RunControl;
 pub use self::model_call::ModelRequest;
 pub use self::session::LeftSession;
 pub use self::session::{Session, SessionMemory};
-pub use self::tools::{CallerPolicy, ToolCallRequest};
+pub use self::tools::{CallerPolicy, ProgramTool, ToolCallRequest};
 
 /// Everything that a run's context is built from.
 pub struct RunSettings {

@@ -368,9 +368,9 @@ impl Questions {
     }
 
     /// Whether calls of this tool may need a decision.
-    pub(super) fn may_ask_about(&self, tool: &ToolName) -> bool {
+    pub(super) fn may_ask_about(&self, spec: Option<&ToolSpec>) -> bool {
         let asks = |spec: &ToolSpec| spec.approve.is_some() || spec.asks_by_default.is_some();
-        self.scenario.tool(tool).is_some_and(asks) || !self.scenario.people.rules.is_empty()
+        spec.is_some_and(asks) || !self.scenario.people.rules.is_empty()
     }
 
     /// What is decided about a call of a tool by the rules.

@@ -246,6 +246,7 @@ impl RunContext {
     async fn list_tools_of(&self, server: &ToolName) -> Result<Listing, StopReason> {
         let request = ToolCallRequest {
             parent: SpanId::RUN,
+            of_program: None,
             tool: server,
             purpose: Purpose::ListTools,
             path: format!("list:{server}"),

@@ -15,16 +15,25 @@ use super::questions::{CallOfTool, Ended, Question};
 use crate::base::name::ToolName;
 use crate::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, Denial, GatewayCall, GuardedTool, MCP,
-    ToolRequest, attempt,
+    Tool, ToolRequest, attempt,
 };
 use crate::log::bus::Bus;
 use crate::log::event::{
     Answer, AttemptFailed, CallStarted, EventKind, FailureClass, Prompt, Purpose, Reply, SpanId,
     StopReason, Subject,
 };
-use crate::scenario::people::{Asking, CallDecision};
+use crate::scenario::people::{Asking, CallDecision, Effects};
 use crate::scenario::spec::InDoubt;
-use crate::scenario::spec::tool::REQUEST_ID;
+use crate::scenario::spec::tool::{REQUEST_ID, ToolSpec};
+
+/// A tool that the scenario does not declare: a program has it.
+#[derive(Clone, Copy)]
+pub struct ProgramTool<'a> {
+    pub spec: &'a ToolSpec,
+    pub tool: &'a dyn Tool,
+    /// What the program says of its implementation, for the digest of its definition.
+    pub pin: &'a str,
+}
 
 /// A request to a tool.
 pub struct ToolCallRequest<'a> {
@@ -32,6 +41,8 @@ pub struct ToolCallRequest<'a> {
     pub parent: SpanId,
     /// The tool's name at the gateway.
     pub tool: &'a ToolName,
+    /// The tool of a program; `None`: the scenario declares it.
+    pub of_program: Option<ProgramTool<'a>>,
     pub purpose: Purpose,
     /// Name of the call within the run, the same in every run: random numbers are derived from it.
     pub path: String,
@@ -158,13 +169,21 @@ struct ToolCallScope<'a> {
 }
 
 impl ToolCallScope<'_> {
+    fn spec(&self) -> Option<&ToolSpec> {
+        match self.ask.of_program {
+            Some(own) => Some(own.spec),
+            None => self.cx.questions.scenario().tool(self.ask.tool),
+        }
+    }
+
     /// Asks whether the call may be made, if somebody has to be asked.
     async fn decide(&self, call: SpanId) -> Result<(), Denial> {
         let Self { cx, ask, .. } = self;
-        let Some(spec) = cx.questions.scenario().tool(ask.tool) else { return Ok(()) };
+        let Some(spec) = self.spec() else { return Ok(()) };
         let agent = ask.purpose.agent().map(|agent| Arc::<str>::from(agent.as_str()));
         let of_server = cx.server_tool(spec.server_tool(ask.tool).as_str());
         let pin = of_server.map_or("", |tool| &*tool.pin);
+        let pin = ask.of_program.map_or(pin, |own| own.pin);
         let definition: Arc<str> = spec.definition(pin).into();
         let parameters = match of_server {
             Some(tool) => &tool.offer.parameters,
@@ -294,7 +313,7 @@ impl CallScope for ToolCallScope<'_> {
 
     fn asks_before(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
         let is_listing = self.ask.purpose == Purpose::ListTools;
-        let may_ask = !is_listing && self.cx.questions.may_ask_about(self.ask.tool);
+        let may_ask = !is_listing && self.cx.questions.may_ask_about(self.spec());
         may_ask.then(|| self.decide(call).boxed())
     }
 
@@ -317,7 +336,9 @@ impl CallScope for ToolCallScope<'_> {
 
     fn has_effects(&self) -> bool {
         let is_listing = self.ask.purpose == Purpose::ListTools;
-        !is_listing && self.cx.tools().get(self.ask.tool).is_some_and(|tool| tool.has_effects())
+        let of_program = self.ask.of_program.map(|own| own.spec.effects() != Effects::Read);
+        let declared = || self.cx.tools().get(self.ask.tool).is_some_and(|tool| tool.has_effects());
+        !is_listing && of_program.unwrap_or_else(declared)
     }
 
     fn call_slots(&self) -> Option<&Semaphore> {
@@ -392,7 +413,8 @@ impl ToolCallee<'_> {
 
     async fn ask(&self, attempt: Attempt<'_>) -> Result<Reply, Box<AttemptFailed>> {
         let ask = self.scope.ask;
-        let Some(tool) = &self.guarded.tool else {
+        let own = ask.of_program.map(|own| own.tool);
+        let Some(tool) = own.or(self.guarded.tool.as_deref()) else {
             let text = format!("the tool {} has no implementation", ask.tool);
             return Err(AttemptFailed::new(FailureClass::Tool, text));
         };

@@ -20,7 +20,7 @@ use super::read::ReadContext;
 use super::read::amount::OpenTime;
 use super::read::format::tools::fill_table;
 use super::read::format::{ScenarioFile, ScriptTable};
-use super::read::names::NamedEntry;
+use super::read::names::{ActorName, NamedEntries, NamedEntry};
 use super::read::shape::{
     FormatShape, FreeTable, NonBlankString, ObjectSchema, Positioned, Requirement, StringField,
     join_doc_lines, record, words,
@@ -31,6 +31,9 @@ use super::tools::mcp::split_name;
 use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::base::seeded_random::Latency;
 use crate::base::worded;
+
+/// The people of a file.
+pub(crate) type PeopleTables = NamedEntries<PersonTable, ActorName>;
 
 /// Who is asked if a scenario names nobody: the person who steers the run.
 pub const OPERATOR: &str = "operator";
@@ -464,7 +467,7 @@ const ROW_NAMES: [&str; 12] = [
 ];
 
 /// The names that the conditions of approvals may use.
-const APPROVE_NAMES: [&str; 3] = ["args", "agent", "flags"];
+pub(super) const APPROVE_NAMES: [&str; 3] = ["args", "agent", "flags"];
 
 /// Builds the people of a file, its rules, and what people answer. Problems are reported to `cx`.
 pub(crate) fn build(
@@ -550,16 +553,16 @@ fn asking(
     who: Option<&NonBlankString>,
     timeout: Option<OpenTime>,
     otherwise: Option<&Positioned<Otherwise>>,
-    file: &ScenarioFile,
+    people: &PeopleTables,
     cx: &mut ReadContext,
 ) -> Asking {
     let name = who.map_or(OPERATOR, |who| who.text.trim());
-    let person = file.people.entries.iter().find(|entry| entry.name == name);
+    let person = people.entries.iter().find(|entry| entry.name == name);
     if let (Some(who), None) = (who, person)
         && name != OPERATOR
     {
         cx.at_key("who", |cx| {
-            report_unknown_name(who, "a person", file.people.names().chain([OPERATOR]), cx);
+            report_unknown_name(who, "a person", people.names().chain([OPERATOR]), cx);
         });
     }
     if let Some(Positioned { value: Otherwise::Answer(_), at }) = otherwise {
@@ -597,25 +600,30 @@ pub(crate) fn tool_approval(
     scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<Option<Arc<ToolApproval>>> {
-    cx.at_key("approve", |cx| {
-        let approval = match key.map(|key| &key.value) {
-            None | Some(ApproveKey::Always(false)) => return Some(None),
-            Some(ApproveKey::Always(true)) => {
-                ToolApproval { when: None, asking: asking(None, None, None, file, cx) }
-            }
-            Some(ApproveKey::When(table)) => ToolApproval {
-                when: condition(table.when.as_ref(), &APPROVE_NAMES, file, scope, cx)?,
-                asking: asking(
-                    table.who.as_ref(),
-                    table.timeout,
-                    table.otherwise.as_ref(),
-                    file,
-                    cx,
-                ),
-            },
-        };
-        Some(Some(Arc::new(approval)))
-    })
+    let condition = |when: Option<&NonBlankString>, cx: &mut ReadContext| {
+        condition(when, &APPROVE_NAMES, file, scope, cx)
+    };
+    cx.at_key("approve", |cx| build_approval(key, &file.people, condition, cx))
+}
+
+pub(super) fn build_approval(
+    key: Option<&Positioned<ApproveKey>>,
+    people: &PeopleTables,
+    condition: impl Fn(Option<&NonBlankString>, &mut ReadContext) -> Option<Option<Condition>>,
+    cx: &mut ReadContext,
+) -> Option<Option<Arc<ToolApproval>>> {
+    let approval = match key.map(|key| &key.value) {
+        None | Some(ApproveKey::Always(false)) => return Some(None),
+        Some(ApproveKey::Always(true)) => {
+            ToolApproval { when: None, asking: asking(None, None, None, people, cx) }
+        }
+        Some(ApproveKey::When(table)) => {
+            let (who, otherwise) = (table.who.as_ref(), table.otherwise.as_ref());
+            let when = condition(table.when.as_ref(), cx)?;
+            ToolApproval { when, asking: asking(who, table.timeout, otherwise, people, cx) }
+        }
+    };
+    Some(Some(Arc::new(approval)))
 }
 
 fn rule(
@@ -624,9 +632,46 @@ fn rule(
     scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ApproveRule> {
-    let RuleTable { tool, agent, when, r#do, who, timeout, otherwise } = &table.value;
+    let RuleTable { tool, agent, when, .. } = &table.value;
     let condition = condition(when.as_ref(), &APPROVE_NAMES, file, scope, cx);
-    let asking = asking(who.as_ref(), *timeout, otherwise.as_ref(), file, cx);
+    if let Some(agent) = agent
+        && !file.agents.has(agent.text.trim())
+    {
+        cx.at_key("agent", |cx| {
+            report_unknown_name(agent, "an agent", file.agents.names(), cx);
+        });
+    }
+    let built = build_rule(table, &file.people, condition, cx);
+    let tool = tool.as_ref()?;
+    warn_of_no_calls(tool, agent.as_ref(), file, cx);
+    let tools = || {
+        let named = file.tools.iter().flat_map(|tools| tools.named.names());
+        named.chain(file.workers.names())
+    };
+    let named = tool.text.trim();
+    if !has_inner_star(named)
+        && !tools().any(|name| names_tool(named, name))
+        && !split_name(named).is_some_and(|(server, _)| file.mcp.has(server))
+    {
+        cx.at_key("tool", |cx| report_unknown_name(tool, "a tool", tools(), cx));
+    }
+    built
+}
+
+/// Whether a `*` stands elsewhere than at the end.
+fn has_inner_star(named: &str) -> bool {
+    named.strip_suffix('*').unwrap_or(named).contains('*')
+}
+
+/// A rule, whether or not its tools and its agent are known. `condition`: outer `None`: it has a mistake.
+pub(super) fn build_rule(
+    table: &Positioned<RuleTable>,
+    people: &PeopleTables,
+    condition: Option<Option<Condition>>,
+    cx: &mut ReadContext,
+) -> Option<ApproveRule> {
+    let RuleTable { tool, agent, when, r#do, who, timeout, otherwise } = &table.value;
+    let asking = asking(who.as_ref(), *timeout, otherwise.as_ref(), people, cx);
     let given = [
         ("who", who.as_ref().map(|it| it.at)),
         ("timeout", timeout.map(|_| table.at)),
@@ -638,27 +683,10 @@ fn rule(
             cx.at_key(key, |cx| cx.error(at, what, "remove it, or set do = \"ask\""));
         }
     }
-    if let Some(agent) = agent
-        && !file.agents.has(agent.text.trim())
-    {
-        cx.at_key("agent", |cx| {
-            report_unknown_name(agent, "an agent", file.agents.names(), cx);
-        });
-    }
     let (tool, action) = (tool.as_ref()?, (*r#do)?);
-    warn_of_no_calls(tool, agent.as_ref(), file, cx);
-    let tools = || {
-        let named = file.tools.iter().flat_map(|tools| tools.named.names());
-        named.chain(file.workers.names())
-    };
-    let named = tool.text.trim();
-    if named.strip_suffix('*').unwrap_or(named).contains('*') {
+    if has_inner_star(tool.text.trim()) {
         let help = "give a whole name, or the beginning of names and one `*`";
         cx.at_key("tool", |cx| cx.error(tool.at, "`*` stands only at the end", help));
-    } else if !tools().any(|name| names_tool(named, name))
-        && !split_name(named).is_some_and(|(server, _)| file.mcp.has(server))
-    {
-        cx.at_key("tool", |cx| report_unknown_name(tool, "a tool", tools(), cx));
     }
     let agent = agent.as_ref().map(|agent| AgentName::from(agent.text.trim()));
     let mut text = format!("{} {}", action.word(), tool.text.trim());

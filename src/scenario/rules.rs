@@ -3,9 +3,14 @@
 
 use std::sync::Arc;
 
+use super::cel::Condition;
 use super::check::condition::{build_rows, condition_of_names};
 use super::check::tools::model_policy;
-use super::patterns::observed::{GuardLimits, ModelRule, PAUSE_NAMES};
+use super::patterns::observed::{GuardLimits, GuardRule, PAUSE_NAMES, ToolRule};
+use super::people::{
+    APPROVE_NAMES, ApproveKey, Effects, People, PeopleTables, Person, RuleTable, ToolApproval,
+    build_approval, build_rule,
+};
 use super::read::amount::{Dollars, Seconds};
 use super::read::format::ExpectTable;
 use super::read::format::tools::{BreakerTable, BulkheadTable, InjectedTable};
@@ -21,6 +26,7 @@ use super::rows::{Rows, has_tables};
 use super::spec::policy::{CallPolicy, max};
 use super::spec::{OnLimit, SpendingLimits};
 use super::{ScenarioOrigin, name};
+use crate::base::name::PersonName;
 
 record! {
     /// The rules of a guarded program.
@@ -30,6 +36,13 @@ record! {
         /// How models are protected, by their names: `openai/gpt-5.1`, `openai/*` or `*`. The first name that fits
         /// counts.
         models: NamedEntries<ModelRuleTable, ModelPattern> = default(NamedEntries::default()),
+        /// How tools of the program are protected, by their names: `refund`, `pay_*` or `*`. The first name that fits
+        /// counts. Only tools at the hook: docs/guard.md.
+        tools: NamedEntries<ToolRuleTable, ModelPattern> = default(NamedEntries::default()),
+        /// Rules about calls of tools: they allow, ask or deny.
+        approve: BoundedList<Positioned<RuleTable>, 0, 100> = default(BoundedList(Vec::new())),
+        /// The people who may be asked.
+        people: PeopleTables = default(NamedEntries::default()),
         /// Where the run pauses.
         pause: BoundedList<Positioned<PauseTable>, 0, 20> = default(BoundedList(Vec::new())),
         /// What has to hold when the program has ended.
@@ -119,13 +132,31 @@ record! {
     }
 }
 
-/// The name of models: `*` stands for any text.
+record! {
+    /// How a tool of the program is protected.
+    struct ToolRuleTable => {
+        /// What a call does. Default: write.
+        effects: Effects = optional,
+        /// When a call needs approval: true, or a table.
+        approve: Positioned<ApproveKey> = optional,
+        /// Circuit breaker: when calls are refused without an attempt. Default: none.
+        breaker: BreakerTable = optional,
+        /// Bulkhead: how many calls may run concurrently. Default: any number.
+        bulkhead: BulkheadTable = optional,
+        /// Most calls that start in a minute; more wait as in the queue of the bulkhead. Default: any number.
+        rate: IntegerField<1, { max::RATE }> = optional,
+        /// Faults that are injected from the start of the run.
+        faults: BoundedList<Positioned<InjectedTable>, 0, 5> = default(BoundedList(Vec::new())),
+    }
+}
+
+/// The name of models or tools: `*` stands for any text.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelPattern;
 
 impl NameRule for ModelPattern {
     const PATTERN: &'static str = "^[^\\s]{1,160}$";
-    const WORDS: &'static str = "provider/model, with * for any text";
+    const WORDS: &'static str = "a name such as provider/model, with * for any text";
     fn fits(text: &str) -> bool {
         (1..=160).contains(&text.len())
             && !text.contains(|c: char| c.is_whitespace() || c.is_control())
@@ -142,7 +173,7 @@ pub struct Rules {
 
 /// Whether a file has rules, and nothing that a scenario needs.
 pub fn is_rules_file(text: &str) -> bool {
-    has_tables(text, &["budget", "models", "pause", "expect"])
+    has_tables(text, &["budget", "models", "tools", "approve", "people", "pause", "expect"])
 }
 
 /// Reads a file of rules.
@@ -173,10 +204,30 @@ fn read(text: &str, origin: &ScenarioOrigin, cx: &mut ReadContext) -> Option<Rul
                 model_policy(table.breaker.as_ref(), table.bulkhead.as_ref(), &table.faults, cx)
             })?;
             let policy = CallPolicy { rate: table.rate.map(|it| it.0), ..policy };
-            Some(ModelRule { name: entry.name.clone(), policy: Arc::new(policy), faults })
+            Some(GuardRule { name: entry.name.clone(), policy: Arc::new(policy), faults })
         });
         rules.collect()
     });
+    let tools = cx.at_key("tools", |cx| {
+        let rules = file.tools.entries.iter().filter_map(|entry| {
+            let table = entry.value.as_ref()?;
+            cx.at_key(&entry.name, |cx| {
+                let approve = tool_approval(table.approve.as_ref(), &file.people, cx);
+                let (policy, faults) = model_policy(
+                    table.breaker.as_ref(),
+                    table.bulkhead.as_ref(),
+                    &table.faults,
+                    cx,
+                )?;
+                let policy = CallPolicy { rate: table.rate.map(|it| it.0), ..policy };
+                let guard =
+                    GuardRule { name: entry.name.clone(), policy: Arc::new(policy), faults };
+                Some(ToolRule { guard, effects: table.effects, approve: approve? })
+            })
+        });
+        rules.collect()
+    });
+    let people = people_of(&file.people, &file.approve.0, cx);
     let pauses = cx.at_key("pause", |cx| {
         let rows = file.pause.0.iter().enumerate();
         let condition = |(index, row): (usize, &Positioned<PauseTable>)| {
@@ -205,11 +256,56 @@ fn read(text: &str, origin: &ScenarioOrigin, cx: &mut ReadContext) -> Option<Rul
         polling: budget.polling.0.into_iter().map(|name| name.text).collect(),
         refuses_unread: true,
         models,
+        tools,
+        people: Arc::new(people?),
         pauses,
         pause_at: Vec::new(),
     };
     let rows = (!rows.is_empty()).then(|| Rows::of_rules(name(origin).as_str(), origin, rows));
     Some(Rules { limits, rows })
+}
+
+/// The people and the rules of a guarded program, whose tools and agents are not known. Problems are reported to `cx`.
+fn people_of(
+    people: &PeopleTables,
+    rules: &[Positioned<RuleTable>],
+    cx: &mut ReadContext,
+) -> Option<People> {
+    let named = people.entries.iter().filter_map(|entry| {
+        let table = entry.value.as_ref()?;
+        let description = table.description.as_ref()?.text.as_str().into();
+        let otherwise = table.otherwise.as_ref().map(|it| it.value.clone());
+        let person = Person { description, timeout: table.timeout.map(|it| it.0), otherwise };
+        Some((PersonName::from(entry.name.as_str()), person))
+    });
+    let named = named.collect();
+    let rules = cx.at_key("approve", |cx| {
+        let rule = |(index, table): (usize, &Positioned<RuleTable>)| {
+            cx.at_index(index, |cx| {
+                let condition = condition_in_program(table.value.when.as_ref(), cx);
+                build_rule(table, people, condition, cx)
+            })
+        };
+        rules.iter().enumerate().map(rule).collect::<Option<_>>()
+    })?;
+    Some(People { named, rules, script: Vec::new() })
+}
+
+/// The approval of a tool of a guarded program.
+fn tool_approval(
+    key: Option<&Positioned<ApproveKey>>,
+    people: &PeopleTables,
+    cx: &mut ReadContext,
+) -> Option<Option<Arc<ToolApproval>>> {
+    cx.at_key("approve", |cx| build_approval(key, people, condition_in_program, cx))
+}
+
+fn condition_in_program(
+    when: Option<&NonBlankString>,
+    cx: &mut ReadContext,
+) -> Option<Option<Condition>> {
+    let Some(when) = when else { return Some(None) };
+    cx.at_key("when", |cx| condition_of_names(when, &APPROVE_NAMES, cx)).map(Some)
 }
 
 /// The JSON schema of a file of rules.
@@ -268,7 +364,7 @@ mod tests {
             ("a*a", "a", false),
         ] {
             let policy = Arc::default();
-            let rule = ModelRule { name: name.to_owned(), policy, faults: Vec::new() };
+            let rule = GuardRule { name: name.to_owned(), policy, faults: Vec::new() };
             assert_eq!(rule.fits(model), fits, "{name} {model}");
         }
     }

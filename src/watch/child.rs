@@ -24,7 +24,10 @@ use crate::base::refused::{OrRefuse as _, Refused};
 use crate::log::facts::observed::TextStream;
 
 /// The tap: a file that Python imports at its start.
-const TAP: &str = include_str!("../../assets/watch/sitecustomize.py");
+const TAP: [(&str, &str); 2] = [
+    ("sitecustomize.py", include_str!("../../assets/watch/sitecustomize.py")),
+    ("roundtable_tools.py", include_str!("../../assets/watch/roundtable_tools.py")),
+];
 
 /// How a program is watched.
 #[derive(Clone, Debug)]
@@ -172,13 +175,15 @@ impl WatchedProgram {
 /// It cannot be written.
 pub fn write_tap(state: &Path) -> Result<PathBuf, Refused> {
     let folder = state.join("tap");
-    let file = folder.join("sitecustomize.py");
     let unwritten = "the tap cannot be written, so some starts are missing";
     make_dir(&folder).or_refuse(unwritten)?;
-    if std::fs::read(&file).is_ok_and(|text| text == TAP.as_bytes()) {
-        return Ok(folder);
+    for (name, text) in TAP {
+        let file = folder.join(name);
+        if std::fs::read(&file).is_ok_and(|known| known == text.as_bytes()) {
+            continue;
+        }
+        replace_file(&file, text.as_bytes()).or_refuse(unwritten)?;
     }
-    replace_file(&file, TAP.as_bytes()).or_refuse(unwritten)?;
     Ok(folder)
 }
 

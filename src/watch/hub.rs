@@ -15,8 +15,7 @@ use crate::engine::RunHandle;
 use crate::log::event::RunId;
 use crate::log::facts::observed::{SPANS_MISSING, SpanAbout, TextStream};
 use crate::pattern::observed::{
-    GuardAccount, GuardedRequest, MAX_SPANS, Observation, ObservationSender, ObservedEnd, PriceOf,
-    scenario,
+    GuardAccount, MAX_SPANS, Observation, ObservationSender, ObservedEnd, PriceOf, scenario,
 };
 use crate::scenario::Scenario;
 use crate::scenario::patterns::observed::ObservedProgram;
@@ -56,8 +55,8 @@ pub enum HubInput {
     Warning(String),
     /// Why spans did not come in. It concerns each run that is open.
     Missing(String),
-    /// A request of a guarded program to a model; with several programs, of this one.
-    Request(Option<Arc<Caller>>, GuardedRequest),
+    /// A guarded program asks whether a request may be sent, or a tool executed; with several programs, this one.
+    Guarded(Option<Arc<Caller>>, Box<Observation>),
     /// The program has ended, with this exit code. Nothing follows.
     Ended(i32),
 }
@@ -231,14 +230,14 @@ impl Hub {
                     self.send_to_current(Observation::Warning(text)).await;
                 }
                 Some(HubInput::Missing(why)) => self.add_missing(&why).await,
-                Some(HubInput::Request(caller, request)) => {
+                Some(HubInput::Guarded(caller, asked)) => {
                     let of = match &caller {
                         Some(caller) => self.run_of(caller).await,
                         // The run of the program is open until it ends.
                         None => self.waiting.as_mut().or(self.traces.values_mut().next()),
                     };
                     if let Some(of) = of {
-                        let _ = of.sender.send(Observation::Request(request)).await;
+                        let _ = of.sender.send(*asked).await;
                     }
                 }
                 Some(HubInput::Ended(code)) => break self.end(ObservedEnd::Program(code)).await,

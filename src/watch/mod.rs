@@ -4,6 +4,7 @@
 
 pub mod callers;
 pub mod child;
+mod hook;
 pub mod hub;
 mod langsmith;
 mod lines;

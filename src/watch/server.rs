@@ -25,6 +25,7 @@ use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 
 use super::callers::Caller;
+use super::hook::ExecutedTools;
 use super::hub::HubInput;
 use super::langsmith::OpenRuns;
 use super::proxy::variables::Upstream;
@@ -166,6 +167,8 @@ struct Connection {
     own: SocketAddr,
     /// The program, once a request has shown the token.
     caller: OnceCell<Option<Arc<Caller>>>,
+    /// The tools that it executes.
+    tools: ExecutedTools,
 }
 
 impl Connection {
@@ -198,7 +201,8 @@ async fn serve_connection(
     }
     let head = if receiver.proxy.is_some() { IDLE } else { HEAD };
     let Ok(own) = stream.local_addr() else { return };
-    let connection = Arc::new(Connection { slot, remote, own, caller: OnceCell::new() });
+    let tools = ExecutedTools::default();
+    let connection = Arc::new(Connection { slot, remote, own, caller: OnceCell::new(), tools });
     let service = service_fn(move |request| {
         let (receiver, connection) = (Arc::clone(&receiver), Arc::clone(&connection));
         async move { Ok::<_, Infallible>(receiver.answer(request, &connection).await) }
@@ -318,6 +322,12 @@ impl Receiver {
         }
         match (request.method().clone(), &*path) {
             (Method::GET, "/info") => json(StatusCode::OK, &langsmith::info(MAX_BODY).to_string()),
+            (Method::POST, "/tool") if self.proxy.is_some() => {
+                match self.decide(connection, request).await {
+                    Ok(answer) => json(StatusCode::OK, &answer),
+                    Err((status, why)) => refused(status, &why),
+                }
+            }
             (Method::POST | Method::PATCH, _) => {
                 match self.receive(&path, connection, request).await {
                     Ok(answer) => answer,
@@ -358,6 +368,32 @@ impl Receiver {
         refused(StatusCode::NOT_FOUND, "no such path")
     }
 
+    /// Answers the tap about a call of a tool.
+    async fn decide(
+        &self,
+        connection: &Connection,
+        request: Request<Incoming>,
+    ) -> Result<String, (StatusCode, String)> {
+        let body = self.body(request.into_body()).await?;
+        let failed = |error: serde_json::Error| (StatusCode::BAD_REQUEST, error.to_string());
+        let line = serde_json::from_slice(&body).map_err(failed)?;
+        let caller = connection.caller(self.proxy.as_ref()).await.cloned();
+        let answer = connection.tools.answer(line, caller, &self.hub).await;
+        serde_json::to_string(&answer).map_err(failed)
+    }
+
+    /// A body that may be as long as [`MAX_BODY`].
+    async fn body(&self, body: Incoming) -> Result<Bytes, (StatusCode, String)> {
+        match timeout(TIMEOUT, Limited::new(body, MAX_BODY).collect()).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(_)) => {
+                let why = format!("more than {MAX_BODY} bytes");
+                Err((StatusCode::PAYLOAD_TOO_LARGE, why))
+            }
+            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body did not come".to_owned())),
+        }
+    }
+
     fn is_own_host(&self, host: &str) -> bool {
         let port = self.address.addr.port();
         let own = self.address.addr.to_string();
@@ -382,17 +418,7 @@ impl Receiver {
         let closed = |_| (StatusCode::SERVICE_UNAVAILABLE, "the receiver has ended".to_owned());
         let bytes = u32::try_from(length).unwrap_or(u32::MAX);
         let _held = self.held.acquire_many(bytes).await.map_err(closed)?;
-        let body = timeout(TIMEOUT, Limited::new(request.into_body(), MAX_BODY).collect()).await;
-        let body = match body {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(_)) => {
-                let why = format!("more than {MAX_BODY} bytes");
-                return Err((StatusCode::PAYLOAD_TOO_LARGE, why));
-            }
-            Err(_) => {
-                return Err((StatusCode::REQUEST_TIMEOUT, "the body did not come".to_owned()));
-            }
-        };
+        let body = self.body(request.into_body()).await?;
         let Some(format) = BodyFormat::of_path(path, is_post, is_json) else {
             return Ok(self.unknown(path).await);
         };

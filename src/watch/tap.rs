@@ -87,6 +87,12 @@ pub(super) fn read(body: &[u8]) -> TapMessages {
                     "requests to {host} do not pass: the client has its own proxy, certificate or socket"
                 ));
             }
+            Ok(line) if line.event == "unhooked" => {
+                let (framework, why) = (texts::name(&line.framework), texts::name(&line.name));
+                warnings.push(format!(
+                    "tools of {framework} are not asked about, because the hook does not fit: {why}"
+                ));
+            }
             Ok(line) if line.framework == "part" && !line.name.is_empty() => {
                 let (at_us, error) = (us(line.at).unwrap_or_default(), line.error.as_deref());
                 let end = (line.event == "end").then(|| error.map(texts::text));

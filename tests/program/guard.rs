@@ -1,5 +1,6 @@
 //! Guarded programs: what passes is the same, byte for byte; each call is in the log with its attempts; limits hold.
 
+mod hook;
 mod hostile;
 mod limits;
 mod listening;

@@ -190,6 +190,8 @@ pub enum Boundary {
     Answer(u32),
     /// Before an attempt of a guarded program is sent; its number, from 1.
     Call(u64),
+    /// Before a tool of a guarded program is executed; its name.
+    Tool(Arc<str>),
     /// Before the answer is composed.
     Finalize,
 }
@@ -218,6 +220,7 @@ impl Boundary {
             | Self::Turn { .. }
             | Self::Source(_)
             | Self::Call(_)
+            | Self::Tool(_)
             | Self::Answer(_) => false,
         }
     }
@@ -241,6 +244,7 @@ impl fmt::Display for Boundary {
             Self::Source(place) => write!(f, "source:{place}"),
             Self::Answer(question) => write!(f, "answer:{question}"),
             Self::Call(number) => write!(f, "call:{number}"),
+            Self::Tool(name) => write!(f, "tool:{name}"),
             Self::Finalize => f.write_str("finalize"),
         }
     }

@@ -117,6 +117,12 @@ pub enum Purpose {
     Watched,
     /// A guarded program calls a model. Its requests are the attempts.
     Guarded,
+    /// A guarded program executes a tool of its own, and has asked before.
+    ProgramTool {
+        /// The agent, if the program names it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentName>,
+    },
 }
 
 /// What a call asks for its result.
@@ -145,6 +151,7 @@ impl Purpose {
             Self::Task { .. }
             | Self::AgentStep { .. }
             | Self::Tool { .. }
+            | Self::ProgramTool { .. }
             | Self::ListTools
             | Self::Search
             | Self::Read { .. } => Asks::Tool,
@@ -159,6 +166,7 @@ impl Purpose {
             | Self::Member { agent, .. }
             | Self::SwarmTurn { agent, .. }
             | Self::Tool { agent, .. } => Some(agent),
+            Self::ProgramTool { agent } => agent.as_ref(),
             Self::Contribution { .. }
             | Self::Plan
             | Self::Task { .. }
@@ -275,6 +283,9 @@ impl Purpose {
             Self::Classify => Cow::Borrowed("classify"),
             Self::Finalize => Cow::Borrowed("finalize"),
             Self::Watched | Self::Guarded => Cow::Borrowed("model"),
+            Self::ProgramTool { agent } => {
+                Cow::Borrowed(agent.as_ref().map_or("program", |agent| agent.as_str()))
+            }
             Self::ModelCall { agent, .. }
             | Self::Member { agent, .. }
             | Self::SwarmTurn { agent, .. }
@@ -314,6 +325,7 @@ impl Purpose {
             | Self::Member { .. }
             | Self::SwarmTurn { .. }
             | Self::Tool { .. }
+            | Self::ProgramTool { .. }
             | Self::Watched
             | Self::Guarded => self.label().into_owned(),
         }

@@ -296,6 +296,7 @@ impl AgentRunner<'_> {
         let purpose = Purpose::Tool { agent, tool: tool.clone(), requested_by: said.call, index };
         let ask = ToolCallRequest {
             parent: run.place.span,
+            of_program: None,
             tool,
             purpose,
             path: format!("tool:{}:{}:{index}", run.place.seed_path, said.round),

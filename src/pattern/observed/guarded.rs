@@ -224,7 +224,7 @@ struct LoneRequest {
 const MAX_ALONE: usize = 1_000;
 
 /// How far the clocks of the span and of the request may be apart, in microseconds.
-const APART_US: u64 = 100_000;
+pub(super) const APART_US: u64 = 100_000;
 
 impl GuardedCalls {
     /// The place of the call that a request retries. If the client says that it retries, the last attempt can still be in
@@ -396,16 +396,7 @@ impl ObservedRun<'_> {
         let rule = self.account.limits.models.iter().find(|rule| rule.fits(name.as_str()));
         let faults = rule.map(|rule| rule.faults.clone()).unwrap_or_default();
         let policy = rule.map(|rule| Arc::clone(&rule.policy));
-        let policy = policy.unwrap_or_else(|| {
-            Arc::new(CallPolicy {
-                timeout: None,
-                max_attempts: 1,
-                retry_budget: None,
-                breaker: None,
-                bulkhead: None,
-                ..CallPolicy::default()
-            })
-        });
+        let policy = policy.unwrap_or_else(no_policy);
         let clock = match self.account.is_shared {
             true => Clock::real(),
             false => self.cx.bus().clock().clone(),
@@ -504,6 +495,7 @@ impl ObservedRun<'_> {
                     about.cost_usd = price.map(|price| price.cost(&usage));
                 }
                 self.last_reply.clone_from(&about.output);
+                self.hooked.called_by_model(&reply.tool_calls);
                 if let Some(call) = known.call {
                     let message = ChatMessage::assistant(
                         Arc::clone(&reply.text),
@@ -555,15 +547,27 @@ impl ObservedRun<'_> {
     }
 }
 
+/// The policy of a model or a tool that no rule names.
+pub(super) fn no_policy() -> Arc<CallPolicy> {
+    Arc::new(CallPolicy {
+        timeout: None,
+        max_attempts: 1,
+        retry_budget: None,
+        breaker: None,
+        bulkhead: None,
+        ..CallPolicy::default()
+    })
+}
+
 /// A client may wait for an answer as long as it wants.
-const NO_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
+pub(super) const NO_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
 
 /// Whether the client may try again. One that has gone may have had a timeout.
 fn may_be_retried(failed: &AttemptFailed) -> bool {
     failed.class == FailureClass::Cancelled || is_retryable(failed)
 }
 
-fn now_us() -> u64 {
+pub(super) fn now_us() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }

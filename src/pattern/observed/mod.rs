@@ -5,6 +5,7 @@ mod attempts;
 mod conversations;
 mod guarded;
 mod limits;
+mod tools;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use tokio::time::{Instant, sleep_until};
 
 use self::attempts::make_attempt;
 use self::conversations::{Conversations, LeftOut};
-use self::guarded::GuardedCalls;
+use self::guarded::{EndedAttempt, GuardedCalls};
 use self::limits::SentRequests;
+use self::tools::{EndedTool, HookedTools, make_tool_call};
 use crate::base::name::ToolName;
 use crate::log::bus::LiveSlot;
 use crate::log::event::{
@@ -41,6 +43,7 @@ pub use self::guarded::{
     AttemptReporter, Decision, GuardedRequest, MadeReply, RequestAbout, RequestRefusal,
 };
 pub use self::limits::GuardAccount;
+pub use self::tools::{HookedCall, ToolAbout, ToolDecision, ToolReport};
 
 /// What is observed of a program that is watched.
 #[derive(Debug)]
@@ -70,6 +73,8 @@ pub enum Observation {
     Neighbour { after: Option<RunId>, before: Option<RunId> },
     /// A request to a model of a program that is guarded.
     Request(GuardedRequest),
+    /// A guarded program asks before it executes a tool.
+    Tool(HookedCall),
     /// Nothing more comes for the run.
     Over(ObservedEnd),
 }
@@ -159,12 +164,20 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
         tokio::select! {
             // The end of an attempt comes before the request that tries again.
             biased;
-            Some(ended) = attempts.next(), if !attempts.is_empty() => run.end_attempt(ended),
+            Some(ended) = attempts.next(), if !attempts.is_empty() => run.end_asked(ended),
             observed = source.observed.recv() => match observed {
                 Some(Observation::Over(end)) => break end,
                 Some(Observation::Request(request)) => {
                     let begun = run.begin_attempt(&request.about);
-                    attempts.push(make_attempt(cx, begun, request));
+                    let made = make_attempt(cx, begun, request);
+                    attempts.push(made.map(EndedCall::Request).boxed());
+                }
+                Some(Observation::Tool(call)) => {
+                    // Beyond the limit of spans it gets no answer, and so is not executed.
+                    if let Some(begun) = run.begin_tool(&call.about) {
+                        let made = make_tool_call(cx, begun, call);
+                        attempts.push(made.map(EndedCall::Tool).boxed());
+                    }
                 }
                 Some(observed) => run.receive(observed),
                 // The receiver has ended.
@@ -177,11 +190,18 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
     };
     // Those that have just ended.
     while let Some(Some(ended)) = attempts.next().now_or_never() {
-        run.end_attempt(ended);
+        run.end_asked(ended);
     }
     drop(attempts);
     run.end_failed_calls(true);
+    run.note_unasked_tools();
     run.end(end)
+}
+
+/// A request or a call of a tool that has ended.
+enum EndedCall {
+    Request(EndedAttempt),
+    Tool(EndedTool),
 }
 
 /// Sets the breakpoints of the command line. Without people the run never pauses: its clients would hang.
@@ -260,6 +280,7 @@ struct ObservedRun<'a> {
     /// The number of its requests, and of its models.
     requests: u64,
     models: usize,
+    hooked: HookedTools,
     /// The limits, and what is used of them.
     account: Arc<GuardAccount>,
     /// The number of its attempts, and its requests.
@@ -291,9 +312,17 @@ impl<'a> ObservedRun<'a> {
             guarded: GuardedCalls::default(),
             requests: 0,
             models: 0,
+            hooked: HookedTools::default(),
             account,
             attempts: 0,
             sent: SentRequests::default(),
+        }
+    }
+
+    fn end_asked(&mut self, ended: EndedCall) {
+        match ended {
+            EndedCall::Request(ended) => self.end_attempt(ended),
+            EndedCall::Tool(ended) => self.end_tool(ended),
         }
     }
 
@@ -329,7 +358,7 @@ impl<'a> ObservedRun<'a> {
             Observation::Neighbour { after, before } => {
                 self.name(TraceAbout { after, before, ..TraceAbout::default() });
             }
-            Observation::Request(_) | Observation::Over(_) => {}
+            Observation::Request(_) | Observation::Tool(_) | Observation::Over(_) => {}
         }
     }
 
@@ -435,7 +464,8 @@ impl<'a> ObservedRun<'a> {
             let known = self.spans.get(place)?;
             let (id, was_named_only) = (known.id, known.is_named_only);
             if !known.is_open {
-                return Some(place);
+                let is_hooked = known.has_request && about.role == SpanRole::Tool;
+                return Some(if is_hooked { self.join_tool(place, parent, about) } else { place });
             }
             let parent = self.parent_of(parent, &about);
             let around = self.id_at(parent);
@@ -446,6 +476,9 @@ impl<'a> ObservedRun<'a> {
                 self.cx.publish(id, ObservedFact::Opened { parent: around, at_end, about });
             }
             return Some(place);
+        }
+        if let Some(place) = self.hooked.same(&about) {
+            return Some(self.join_tool(place, parent, about));
         }
         if self.spans.len() >= MAX_SPANS {
             if self.left_out == 0 {
@@ -570,7 +603,9 @@ impl<'a> ObservedRun<'a> {
         if about.role == SpanRole::Model {
             self.join_request(place, &about, call);
         }
-        let [repeats_call, repeats_tokens] = self.count(place, &about);
+        let [mut repeats_call, repeats_tokens] = self.count(place, &about);
+        let has_call = || self.spans.get(place).is_some_and(|known| known.has_request);
+        repeats_call |= about.role == SpanRole::Tool && has_call();
         self.see_child(around, end, &about);
         let about = Arc::new(about);
         // A parent of another program is named, and never reported.

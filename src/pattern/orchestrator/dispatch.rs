@@ -128,6 +128,7 @@ impl Dispatcher<'_> {
             .cx
             .call_tool(ToolCallRequest {
                 parent: span,
+                of_program: None,
                 tool: &task.worker,
                 purpose: Purpose::Task { task: task.id.clone(), index },
                 path: format!("task:{}", task.id),

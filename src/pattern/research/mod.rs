@@ -145,6 +145,7 @@ impl ResearchRun<'_> {
             .cx
             .call_tool(ToolCallRequest {
                 parent: SpanId::RUN,
+                of_program: None,
                 tool: &tool,
                 purpose: Purpose::Search,
                 path: ResearchStep::Search.word().to_owned(),

@@ -171,6 +171,7 @@ impl<'a> SourceReader<'a> {
         let asked = cx
             .call_tool(ToolCallRequest {
                 parent: span,
+                of_program: None,
                 tool: &self.tool,
                 purpose: Purpose::Read { source: source.source },
                 path: format!("read:{nth}"),

@@ -124,7 +124,7 @@ pub(crate) fn build(
         expectations,
         seed: u64::from(file.seed.0),
         in_doubt: file.in_doubt,
-        people: people?,
+        people: Arc::new(people?),
         warnings: ScenarioWarnings::default(),
         prepared: Prepared::default(),
     })

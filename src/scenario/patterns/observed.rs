@@ -11,6 +11,7 @@ use super::PatternSpec;
 use super::row::{BoundaryForm, LabelledText, LimitField, Spec};
 use crate::base::name::ToolName;
 use crate::scenario::cel::Condition;
+use crate::scenario::people::{Effects, People, ToolApproval};
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{InjectedFault, ToolSpec};
 use crate::scenario::spec::{ModelCaller, OnLimit, SpendingLimits};
@@ -66,7 +67,11 @@ pub struct GuardLimits {
     /// Whether requests that are not read are refused where something has to be counted.
     pub refuses_unread: bool,
     /// How models are protected; the first rule whose name fits counts.
-    pub models: Vec<ModelRule>,
+    pub models: Vec<GuardRule>,
+    /// How tools are protected; the first rule whose name fits counts.
+    pub tools: Vec<ToolRule>,
+    /// The people who may be asked, and the rules about calls of tools.
+    pub people: Arc<People>,
     /// Conditions: the run pauses before a call for which one of them holds.
     pub pauses: Vec<Arc<Condition>>,
     /// Breakpoints: `call:3`, `model:openai/*`, or `tool:refund`, after a reply that calls the tool.
@@ -77,17 +82,17 @@ pub struct GuardLimits {
 /// names of its tools.
 pub const PAUSE_NAMES: &[&str] = &["provider", "model", "number", "tokens", "prompt", "tools"];
 
-/// How models with this name are protected.
+/// How models or tools with this name are protected.
 #[derive(Clone, Debug)]
-pub struct ModelRule {
-    /// `provider/model`; `*` stands for any text.
+pub struct GuardRule {
+    /// `provider/model`, or the name of a tool; `*` stands for any text.
     pub name: String,
     pub policy: Arc<CallPolicy>,
     pub faults: Vec<InjectedFault>,
 }
 
-impl ModelRule {
-    /// Whether a model has this name.
+impl GuardRule {
+    /// Whether a model or a tool has this name.
     pub fn fits(&self, model: &str) -> bool {
         let mut parts = self.name.split('*');
         let first = parts.next().unwrap_or_default();
@@ -101,6 +106,28 @@ impl ModelRule {
     }
 }
 
+/// How tools with this name are protected.
+#[derive(Clone, Debug)]
+pub struct ToolRule {
+    pub guard: GuardRule,
+    /// What a call does; `None`: not said.
+    pub effects: Option<Effects>,
+    /// When its calls need approval; `None`: only where a rule says so.
+    pub approve: Option<Arc<ToolApproval>>,
+}
+
+impl GuardLimits {
+    /// The rule for a tool.
+    pub fn tool_rule(&self, name: &str) -> Option<&ToolRule> {
+        self.tools.iter().find(|rule| rule.guard.fits(name))
+    }
+
+    /// Whether a call of a tool may need approval, so that none may be executed unasked.
+    pub fn asks_about_tools(&self) -> bool {
+        !self.people.rules.is_empty() || self.tools.iter().any(|rule| rule.approve.is_some())
+    }
+}
+
 /// The scenario of one run of a program that reads this source.
 pub(crate) fn scenario(program: &ObservedProgram, source: Box<dyn Any + Send>) -> Option<Scenario> {
     let ObservedProgram { name, command, guard } = program.clone();
@@ -111,7 +138,7 @@ pub(crate) fn scenario(program: &ObservedProgram, source: Box<dyn Any + Send>) -
         false => command.join(" "),
     };
     let limits = guard.clone().unwrap_or_default();
-    let (spending, on_limit) = (limits.spending, limits.on_limit);
+    let (spending, on_limit, people) = (limits.spending, limits.on_limit, limits.people);
     let spec = ObservedSpec { command, guard, source: Mutex::new(Some(source)) };
     Some(Scenario {
         name: name.as_str().into(),
@@ -119,6 +146,7 @@ pub(crate) fn scenario(program: &ObservedProgram, source: Box<dyn Any + Send>) -
         goal: goal.into(),
         spending,
         on_limit,
+        people,
         pattern: PatternSpec::Observed(spec),
         ..blank
     })

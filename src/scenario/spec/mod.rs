@@ -79,7 +79,7 @@ pub struct Scenario {
     /// the operator if one can answer, and stops otherwise.
     pub in_doubt: Option<InDoubt>,
     /// The people who may be asked, and the rules about calls of tools.
-    pub people: People,
+    pub people: Arc<People>,
     /// What the reader of the file warned of.
     pub warnings: ScenarioWarnings,
     /// Data that is computed once for all runs.

@@ -40,7 +40,7 @@ use crate::log::event::{AttemptFailed, FailureClass, Usage};
 use crate::net::error::NetError;
 use crate::net::{Http, Redactor, Secret, host_of};
 use crate::pattern::observed::{
-    AttemptReporter, Decision, GuardedRequest, RequestAbout, RequestRefusal,
+    AttemptReporter, Decision, GuardedRequest, Observation, RequestAbout, RequestRefusal,
 };
 use crate::scenario::spec::REPLY_TOKENS;
 use crate::scenario::spec::tool::{FaultKind, ToolCall, ToolOffer};
@@ -181,7 +181,8 @@ impl ModelProxy {
             serde_json::from_str(&hidden.redact(text)).ok()
         });
         let request = GuardedRequest { about: Box::new(about), body: for_people, decided };
-        let _ = self.hub.send(HubInput::Request(caller.cloned(), request)).await;
+        let asked = HubInput::Guarded(caller.cloned(), Box::new(Observation::Request(request)));
+        let _ = self.hub.send(asked).await;
         let reporter = match decision.await {
             Ok(Decision::Send(reporter)) => reporter,
             Ok(Decision::Answer(made)) => {

@@ -256,8 +256,14 @@ pub fn add_limits(world: &World, run: &Observed, to: &mut StyledText) {
     if held > 0 {
         to.field("waits", format!("{} for you", format::count_noun(held as u64, "call")));
     }
-    let models = world.tools.rows().iter().filter(|row| row.head.kind == "model");
-    to.list("guards", models.map(|row| guard_text(row, world.progress.at)));
+    let protects = |row: &&ToolRow| {
+        let limits = &row.head.limits;
+        let is_limited =
+            limits.breaker.is_some() || limits.bulkhead.is_some() || limits.rate.is_some();
+        row.head.kind == "model" || is_limited || !row.faults.is_empty()
+    };
+    let guards = world.tools.rows().iter().filter(protects);
+    to.list("guards", guards.map(|row| guard_text(row, world.progress.at)));
     to.gap();
 }
 

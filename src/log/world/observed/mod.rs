@@ -16,7 +16,9 @@ use super::outcome::OutcomeFields;
 use super::turns::{handed_to, plain_name};
 use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::base::name::AgentName;
-use crate::log::event::{Boundary, BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::event::{
+    Asks, Boundary, BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason,
+};
 use crate::log::facts::agents::AgentsPlan;
 use crate::log::facts::observed::{
     ObservedFact, ObservedPlan, SpanAbout, SpanEnd, SpanRole, TextStream, TraceAbout,
@@ -88,6 +90,11 @@ pub struct ObservedSpan {
     pub is_joined: bool,
     /// Whether the transcript has its reply.
     is_said: bool,
+}
+
+/// Whether an event is the start of a call of a model, and not of a tool.
+fn is_model_call(event: &Event) -> bool {
+    matches!(&event.kind, EventKind::CallStarted(it) if it.purpose.asks() == Asks::Model)
 }
 
 /// The calls of a tool or a model.
@@ -696,7 +703,7 @@ impl Projection for Observed {
             }
             None if matches!(&event.kind, EventKind::CallRetried { .. }) => self.requests += 1,
             None if matches!(&event.kind, EventKind::CallStarted(_)) => {
-                self.requests += 1;
+                self.requests += u64::from(is_model_call(event));
                 let around = run.spans.get(event.span).map(|call| call.parent);
                 let place = around.map(|around| self.place(around));
                 if let Some(span) = place.and_then(|place| self.spans.get_mut(place)) {

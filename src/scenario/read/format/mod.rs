@@ -23,7 +23,7 @@ use crate::scenario::patterns::orchestrator::{OrchestratorTable, WorkerTable};
 use crate::scenario::patterns::research::{ResearchTable, SourceTable};
 use crate::scenario::patterns::resilience::ResilienceTable;
 use crate::scenario::patterns::router::RouterTable;
-use crate::scenario::people::{ApproveReply, PersonTable, RuleTable};
+use crate::scenario::people::{ApproveReply, PeopleTables, RuleTable};
 use crate::scenario::spec::script::{ReplyEnd, ScriptStep, ScriptedTokens};
 use crate::scenario::spec::{InDoubt, JsonMode, OnLimit, Repair, Repairs, SpendingLimits};
 use crate::scenario::tools::mcp::{McpTable, ServerName};
@@ -46,7 +46,7 @@ record! {
         /// elsewhere. All other calls are made again.
         in_doubt: InDoubt = optional,
         /// People who may be asked, by name.
-        people: NamedEntries<PersonTable, ActorName> = default(NamedEntries::default()),
+        people: PeopleTables = default(NamedEntries::default()),
         /// Rules about calls of tools, before any of them is made. A rule that denies comes first, then
         /// one that asks, then one that allows.
         approve: BoundedList<Positioned<RuleTable>, 0, 200> = default(BoundedList(Vec::new())),
