@@ -138,6 +138,8 @@ def alone():
         while "waits" in sys.argv and not os.path.exists("go"):
             time.sleep(0.02)
         return paid
+    with open("pid", "w") as pid:
+        pid.write(f"{os.getpid()}\n")
     for usd in [int(usd) for usd in sys.argv[2:] if usd.isdigit()] or [20]:
         said = refund.invoke({"charge": "ch_1", "usd": usd})
         with open("result", "a") as result:

@@ -177,9 +177,8 @@ fn approvals_are_for_one_call() {
 fn killed_programs_withdraw_their_questions() {
     let Some(desk) = Desk::of(("alone", "langgraph")) else { return };
     let (mut running, run, asked) = desk.asks(&[]);
-    let parent = running.pid().to_string();
-    let killed = Command::new("pkill").args(["-KILL", "-P", &parent]).status();
-    assert!(killed.expect("pkill").success());
+    let killed = Command::new("kill").args(["-KILL", desk.taken("pid").trim()]).status();
+    assert!(killed.expect("kill").success());
     assert_eq!(running.until("question.withdrawn")["id"], asked["id"]);
     running.until("run.closed");
     let late = desk.vendor.home.run(&["answer", &run, "q1", "--approve"]);
